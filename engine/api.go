@@ -1,0 +1,109 @@
+// Package engine is the API of the sandbox: what the command line and the
+// Neovim host call. Nothing above it touches a sub-package's insides, and no
+// sub-package imports it.
+package engine
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"sandbox/engine/apply"
+	"sandbox/engine/changes"
+	"sandbox/engine/diff"
+	"sandbox/engine/entry"
+)
+
+// Engine is a storage directory full of sandboxes.
+type Engine struct {
+	// Storage is the absolute path of the storage directory, default ~/.sandboxes.
+	Storage string
+}
+
+// Info is one row of List.
+type Info struct {
+	Name    string
+	Running bool
+	Created time.Time
+	Changes int // -1 when not counted
+	Net     string
+	Mode    string
+	Project string
+}
+
+// RunOptions is one command to run.
+type RunOptions struct {
+	Name   string
+	Net    string   // none, host; "" means none for a new start
+	Dir    string   // working directory, "" means the caller's
+	Argv   []string // at least one
+	Env    []string // the caller's environment, scrubbed by the engine
+	Stdin  *os.File
+	Stdout *os.File
+	Stderr *os.File
+}
+
+// Query chooses changes.
+type Query struct {
+	Dir      string   // directory that patterns are relative to
+	Patterns []string // none: everything below Dir
+	All      bool     // everything, wherever it is
+	Ignored  bool
+	Counts   bool // fill Added and Removed
+}
+
+// Changes is the answer to a Query.
+type Changes struct {
+	Matching []changes.Change
+	External int // changes that the query did not match
+	Ignored  int
+}
+
+// FileDiff is one path compared.
+type FileDiff struct {
+	Change      changes.Change
+	HostHash    entry.Print
+	SandboxHash entry.Print
+	Base        string // same, known, unknown
+	Hunks       []diff.Hunk
+	Host        diff.Side
+	Sandbox     diff.Side
+}
+
+// Decision is one wish to accept or reject.
+type Decision struct {
+	Path    string      // absolute; a change with this path or From
+	Hunks   []string    // nil: the whole change
+	Host    entry.Print // what was looked at; "" for now
+	Sandbox entry.Print
+}
+
+// DecideOptions belongs to Accept and Reject.
+type DecideOptions struct {
+	Query         Query      // chooses changes when Decisions is nil
+	Decisions     []Decision // single changes or blocks
+	Sensitive     bool       // take paths of level hold too
+	SkipConflicts bool
+	Special       bool // setuid, file capabilities, devices
+}
+
+// The calls, each documented at its definition:
+//
+//	New(storage string) (*Engine, error)
+//	(*Engine).Run(ctx, RunOptions) (exit int, err error)
+//	(*Engine).List(ctx, counts bool) ([]Info, error)
+//	(*Engine).Info(ctx, name) (Info, error)
+//	(*Engine).Changes(ctx, name, Query) (Changes, error)
+//	(*Engine).Diff(ctx, name, path string) (FileDiff, error)
+//	(*Engine).Accept(ctx, name, DecideOptions) (apply.Result, error)
+//	(*Engine).Reject(ctx, name, DecideOptions) (apply.Result, error)
+//	(*Engine).Undo(ctx, name, id string) (apply.Result, error)      // id "" = newest
+//	(*Engine).ReadSandbox(ctx, name, path) (diff.Side, entry.Print, error)
+//	(*Engine).WriteSandbox(ctx, name, path, data []byte, expect entry.Print) (entry.Print, error)
+//	(*Engine).Stop(ctx, name) error
+//	(*Engine).Delete(ctx, name) error
+//	(*Engine).Sync(ctx, name, paths ...string) error
+var (
+	_ context.Context
+	_ apply.Result
+)

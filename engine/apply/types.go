@@ -1,0 +1,60 @@
+// Package apply takes changes from a sandbox to the host (accept), gives the
+// sandbox the host's state back (reject), and undoes either from a journal on
+// disk.
+//
+// It plans first (plan.go, pure), refuses before the first write what cannot
+// be done, then writes through temporaries and renames, checking by hash that
+// what was replaced is what the decision was made on.
+package apply
+
+import (
+	"sandbox/engine/changes"
+	"sandbox/engine/entry"
+	"sandbox/engine/view"
+)
+
+// Selection is one change that was chosen, whole or in part.
+type Selection struct {
+	Change changes.Change
+	// Hunks are the ids to take (accept) or drop (reject); nil means the whole change.
+	Hunks []string
+	// Host and Sandbox are the prints that the decision was made on. Empty
+	// ones are taken when the plan is made.
+	Host, Sandbox entry.Print
+}
+
+// Options are the wishes of one operation.
+type Options struct {
+	Special       bool // also setuid, setgid, file capabilities, devices
+	SkipConflicts bool // take the rest
+}
+
+// Row is one path that was done.
+type Row struct {
+	Path string
+	Kind changes.Kind
+}
+
+// Skip is one path that was left alone.
+type Skip struct {
+	Path   string
+	Reason string
+}
+
+// Result says what an operation did.
+type Result struct {
+	ID      string // of the journalled operation; "" when nothing was written
+	Done    []Row
+	Skipped []Skip
+}
+
+// Env is the sandbox that is worked on.
+type Env struct {
+	Tree    changes.Tree
+	Journal string // absolute path of the journal directory
+	// View gives the merged view, starting the sandbox when it is down.
+	View func() (view.View, error)
+	// Running says whether the sandbox is up now; when it is not, accept
+	// leaves the view alone.
+	Running bool
+}

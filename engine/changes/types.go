@@ -1,0 +1,66 @@
+// Package changes turns an upper tree and its lower tree into a change set: what the
+// sandbox's programs did to the machine.
+package changes
+
+import (
+	"sandbox/engine/entry"
+	"sandbox/engine/sensitive"
+)
+
+// Kind is what happened to a path.
+type Kind string
+
+// The kinds. Times alone are no change, and neither is a copied-up entry that
+// equals the host byte for byte.
+const (
+	Added       Kind = "added"
+	Modified    Kind = "modified"
+	Deleted     Kind = "deleted"
+	Renamed     Kind = "renamed" // Path is the new name, From the old one
+	TypeChanged Kind = "type_changed"
+	Attributes  Kind = "attributes" // mode, owner or xattrs only
+)
+
+// Layer is one overlay of the sandbox.
+type Layer struct {
+	Host  string `json:"host"`  // host path of the lower directory, "/" or "/home" …
+	Upper string `json:"upper"` // path of the upper directory, relative to the sandbox's storage
+}
+
+// Tree is all that a scan needs to know about a sandbox.
+type Tree struct {
+	Storage string   // absolute path of ~/.sandboxes/NAME
+	Layers  []Layer  // a directory that is the root of another layer is skipped in its parent layer
+	Xattr   string   // "user.overlay." (mode U) or "trusted.overlay." (mode P)
+	Masks   []string // host paths whose upper content is never a change (storage directories first of all)
+}
+
+// Change is one row of a change set.
+type Change struct {
+	Path    string // absolute host path (the same inside the sandbox)
+	From    string // old path of a rename
+	Kind    Kind
+	Upper   string      // absolute path of the upper entry; of the whiteout for a deletion; "" for what lies below a deleted directory
+	Host    entry.Entry // what the host has now at Path (at From for a rename)
+	Sandbox entry.Entry // what the sandbox sees at Path
+	// Added and Removed are line counts, -1 when unknown (binary, too large,
+	// or not asked for: see Count).
+	Added, Removed int
+	// Opaque marks a directory of the sandbox that hides all of the host's
+	// directory of that name.
+	Opaque bool
+	// Redirect is set on a directory that was renamed by the kernel with a
+	// redirect (mode P): From is the host path of its content.
+	Redirect  bool
+	Sensitive *sensitive.Mark // nil for nearly all
+	// Conflict says that the host's file is newer than the copy-up and
+	// differs in content: part 1's rule, host ctime > upper btime.
+	Conflict bool
+}
+
+// Set is a change set in order of Path (bytewise).
+type Set struct {
+	Changes []Change
+	// Ignored counts changes that an ignore rule left out.
+	Ignored int
+}

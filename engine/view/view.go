@@ -1,0 +1,48 @@
+// Package view is the contract for changing the merged view of a sandbox: what
+// the programs inside see. The one implementation that ships asks the
+// sandbox's init (PID 1) over the control socket, so that the kernel's own
+// overlay code keeps whiteouts, opaque marks and caches right.
+package view
+
+import (
+	"os"
+
+	"sandbox/engine/entry"
+)
+
+// Meta is the metadata that a written entry gets.
+type Meta struct {
+	Mode    uint32            `json:"mode"` // st_mode & 07777
+	UID     uint32            `json:"uid"`
+	GID     uint32            `json:"gid"`
+	MtimeNs int64             `json:"mtime"`
+	Xattrs  map[string][]byte `json:"xattrs,omitempty"` // never *.overlay.*
+}
+
+// View changes entries as a program inside the sandbox would. Paths are
+// absolute. No symlink in any directory part is followed (ELOOP).
+//
+// Every writing call takes expect, the print of the entry that the decision
+// was made on; when what was there is something else, the call puts it back
+// and returns a *fault.Error with code Stale. expect "" checks nothing.
+// Owner changes that are not permitted are left out silently in mode U.
+type View interface {
+	// Print returns the print of the merged entry.
+	Print(path string) (entry.Print, error)
+	// Write makes path a regular file with all that content holds from offset 0.
+	Write(path string, content *os.File, meta Meta, expect entry.Print) error
+	// Symlink makes path a symlink.
+	Symlink(path, target string, meta Meta, expect entry.Print) error
+	// Mkdir makes a directory; one that is there keeps its content and takes meta.
+	Mkdir(path string, meta Meta, expect entry.Print) error
+	// Mkfifo makes a FIFO.
+	Mkfifo(path string, meta Meta, expect entry.Print) error
+	// Remove removes an entry; a directory with all that is in it.
+	Remove(path string, expect entry.Print) error
+	// Setattr changes mode, owner, mtime and xattrs of an entry, following no symlink.
+	Setattr(path string, meta Meta) error
+	// Sync makes host changes below the given paths visible: it reconfigures
+	// the overlays that hold them (research: a superblock reconfigure drops
+	// that overlay's unused dentries). No path means all overlays.
+	Sync(paths ...string) error
+}
