@@ -82,6 +82,13 @@ aim() {
   "$ld" --library-path "$libs" "$root/usr/bin/patchelf" --set-interpreter "$ld" \
     --force-rpath --set-rpath "$libs" "$1/bin/nvim.new"
   mv "$1/bin/nvim.new" "$1/bin/nvim"
+  echo "$1" >"$1/aimed"
+}
+
+# aimed TREE: whether the binary in TREE points at TREE as it is called now. It
+# may well run when it does not: through a path that another user cannot walk.
+aimed() {
+  [[ $(cat "$1/aimed" 2>/dev/null) == "$1" ]]
 }
 
 # parsers WORK TREE: Debian's Neovim has no tree-sitter parsers, without which
@@ -179,7 +186,7 @@ mkdir -p "$cache"
 exec 9>"$cache/.lock" # two runs at once: the second finds what the first brought
 flock 9
 
-if ! is_version "$tree/bin/nvim" "$version" && [[ -x $tree/root/usr/bin/nvim ]]; then
+if ! aimed "$tree" && [[ -x $tree/root/usr/bin/nvim ]]; then
   aim "$tree" # the checkout has moved
 fi
 if ! is_version "$tree/bin/nvim" "$version"; then
