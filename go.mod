@@ -13,3 +13,5 @@ require (
 	golang.org/x/sys v0.50.0
 	znkr.io/diff v1.0.0
 )
+
+require golang.org/x/text v0.44.0 // indirect
