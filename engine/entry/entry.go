@@ -30,6 +30,7 @@ type Entry struct {
 	Dev     uint64 `json:"dev"`
 	Ino     uint64 `json:"ino"`
 	Nlink   uint64 `json:"nlink"`
+	Rdev    uint64 `json:"rdev,omitempty"`   // of a device, as unix.Mkdev makes it
 	Target  string `json:"target,omitempty"` // of a symlink
 }
 

@@ -1,0 +1,92 @@
+package entry
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"sandbox/engine/fault"
+)
+
+// PrintDir is the print of every directory.
+const PrintDir Print = "dir"
+
+var hashBuffers = sync.Pool{New: func() any { b := make([]byte, 128<<10); return &b }}
+
+// PrintOf returns the print of the entry name in dirfd. Regular files are read
+// to their end; a FIFO, socket or device is never opened. A name that is not
+// there has PrintNone and no error.
+func PrintOf(dirfd int, name string) (Print, error) {
+	e, err := At(dirfd, name)
+	if err != nil {
+		return "", err
+	}
+	if e.Type != File {
+		return e.Print(), nil
+	}
+	fd, _, err := openRegular(dirfd, name)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	p, err := PrintFd(fd)
+	if err != nil {
+		return "", fault.Wrap(fault.Failed, "read", name, err)
+	}
+	return p, nil
+}
+
+// PrintFd returns the print of an open regular file: of all its bytes, from
+// offset 0. The file offset is neither used nor moved.
+func PrintFd(fd int) (Print, error) {
+	buf := hashBuffers.Get().(*[]byte)
+	defer hashBuffers.Put(buf)
+	h := sha256.New()
+	for off := int64(0); ; {
+		n, err := unix.Pread(fd, *buf, off)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return "", fault.Wrap(fault.Failed, "read", "an open file", err)
+		}
+		if n == 0 {
+			break
+		}
+		h.Write((*buf)[:n])
+		off += int64(n)
+	}
+	return Print("file:" + hex.EncodeToString(h.Sum(nil))), nil
+}
+
+// PrintBytes returns the print of a regular file with this content.
+func PrintBytes(data []byte) Print {
+	sum := sha256.Sum256(data)
+	return Print("file:" + hex.EncodeToString(sum[:]))
+}
+
+// PrintTarget returns the print of a symlink with this target.
+func PrintTarget(target string) Print {
+	sum := sha256.Sum256([]byte(target))
+	return Print("symlink:" + hex.EncodeToString(sum[:]))
+}
+
+// Print returns the print of an entry that is not a regular file; for a
+// regular file, whose content an Entry does not hold, it is "".
+func (e Entry) Print() Print {
+	switch e.Type {
+	case None, "":
+		return PrintNone
+	case File:
+		return ""
+	case Symlink:
+		return PrintTarget(e.Target)
+	case Char, Block:
+		return Print(fmt.Sprintf("%s:%d:%d", e.Type, unix.Major(e.Rdev), unix.Minor(e.Rdev)))
+	default:
+		return Print(e.Type)
+	}
+}
