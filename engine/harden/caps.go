@@ -10,9 +10,8 @@ import (
 // user namespace. All others, also those that future kernels add, go. What is
 // dropped, and why:
 //
-//   - SYS_PTRACE: the init of the sandbox has more capabilities than its
-//     commands, so without this one the kernel refuses to let them trace it or
-//     read its memory. Tracing one's own programs needs no capability.
+//   - SYS_PTRACE: without it the kernel refuses to let commands trace the
+//     init, see Undumpable. Tracing one's own programs needs no capability.
 //   - SYS_MODULE, SYS_BOOT, SYS_TIME, SYS_RAWIO: modules, reboot, the clock,
 //     ports and raw disks belong to the machine. They mean nothing in a child
 //     user namespace today; they are dropped so that they never will.
@@ -57,6 +56,22 @@ func DropCapabilities() error {
 //
 // Preconditions: as for DropCapabilities.
 func LimitRoot() error { return limit(rootKeeps) }
+
+// Undumpable closes the memory of the calling process, all its threads, and
+// its files in /proc to processes that hold no CAP_SYS_PTRACE over it. The
+// init of a sandbox needs it: its restricted thread has exactly the
+// capabilities of the commands, so the kernel would let them trace that thread
+// and through it change the memory of the whole process. It ends with exec, so
+// the commands themselves can be traced as usual.
+//
+// It must come after id maps are written: the files in /proc/self belong to
+// root from then on.
+func Undumpable() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return refused("close the memory of init", err)
+	}
+	return nil
+}
 
 // limit clears the ambient set, takes all but keep from the bounding set, and
 // then from the thread's own sets. The bounding set is what limits a later

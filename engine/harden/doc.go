@@ -8,7 +8,8 @@
 // every fork and exec there; its other threads stay able to mount and to change
 // the merged view. Nothing here uses AllThreadsSyscall or TSYNC.
 //
-// The order on that thread is DropCapabilities or LimitRoot, then Landlock,
+// Before it starts the first command, init calls Undumpable and
+// IgnoreFatalSignals once. The order on the locked thread is DropCapabilities or LimitRoot, then Landlock,
 // then Seccomp: the last two need no_new_privs or CAP_SYS_ADMIN.
 //
 // The package imports little on purpose: it is linked into the start path of
