@@ -1,0 +1,98 @@
+package rplugin
+
+import (
+	"sandbox/engine"
+	"sandbox/engine/apply"
+	"sandbox/engine/changes"
+	"sandbox/engine/diff"
+	"sandbox/engine/entry"
+	"sandbox/engine/fault"
+)
+
+// table is a Lua table in the making.
+type table = map[string]any
+
+// maxText is the largest side that is shown as text. Anything larger is decided
+// on as a whole.
+const maxText = 8 << 20
+
+// errorTable is how a failure travels: what a person reads, apart from what a
+// program tests.
+func errorTable(err error) table {
+	return table{
+		"code":    string(fault.CodeOf(err)),
+		"message": err.Error(),
+		"hint":    fault.HintOf(err),
+	}
+}
+
+func infoTable(info engine.Info) table {
+	return table{
+		"name":    info.Name,
+		"running": info.Running,
+		"created": info.Created.Unix(),
+		"changes": info.Changes,
+		"net":     info.Net,
+		"mode":    info.Mode,
+		"project": info.Project,
+	}
+}
+
+func changeTable(c changes.Change) table {
+	row := table{
+		"path":     c.Path,
+		"kind":     string(c.Kind),
+		"added":    c.Added,
+		"removed":  c.Removed,
+		"conflict": c.Conflict,
+		"host":     string(c.Host.Type),
+		"sandbox":  string(c.Sandbox.Type),
+	}
+	if c.From != "" {
+		row["from"] = c.From
+	}
+	if c.Sensitive != nil {
+		row["sensitive"] = table{"level": string(c.Sensitive.Level), "reason": c.Sensitive.Reason}
+	}
+	return row
+}
+
+func sideTable(side diff.Side, print entry.Print) table {
+	t := table{
+		"print": string(print),
+		"type":  string(side.Type),
+		"mode":  int(side.Mode),
+		"size":  len(side.Data),
+	}
+	if side.Target != "" {
+		t["target"] = side.Target
+	}
+	return t
+}
+
+func hunkTables(hunks []diff.Hunk) []any {
+	out := make([]any, 0, len(hunks))
+	for _, h := range hunks {
+		out = append(out, table{
+			"id":      h.ID,
+			"kind":    string(h.Kind),
+			"host":    []int{h.Host[0], h.Host[1]},
+			"sandbox": []int{h.Sandbox[0], h.Sandbox[1]},
+			"old":     h.Old,
+			"new":     h.New,
+		})
+	}
+	return out
+}
+
+func resultTable(result apply.Result) table {
+	done := make([]any, 0, len(result.Done))
+	for _, row := range result.Done {
+		done = append(done, table{"path": row.Path, "kind": string(row.Kind)})
+	}
+	skipped := make([]any, 0, len(result.Skipped))
+	for _, row := range result.Skipped {
+		skipped = append(skipped, table{"path": row.Path, "reason": row.Reason})
+	}
+	return table{"operation": result.ID, "done": done, "skipped": skipped}
+}

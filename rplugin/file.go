@@ -1,0 +1,166 @@
+package rplugin
+
+import (
+	"context"
+
+	"sandbox/engine"
+	"sandbox/engine/diff"
+	"sandbox/engine/entry"
+	"sandbox/engine/fault"
+)
+
+// file compares one path: {name, path}.
+func (h *host) file(ctx context.Context, r request) (any, error) {
+	name, err := r.need("name")
+	if err != nil {
+		return nil, err
+	}
+	path, err := r.need("path")
+	if err != nil {
+		return nil, err
+	}
+	return h.compare(ctx, name, path)
+}
+
+// compare gives both sides of a path with their blocks. A path that has no
+// change any more gives two equal sides and no blocks.
+func (h *host) compare(ctx context.Context, name, path string) (table, error) {
+	d, err := h.engine.Diff(ctx, name, path)
+	if fault.CodeOf(err) == fault.NoMatch {
+		side, print, err := h.engine.ReadSandbox(ctx, name, path)
+		if err != nil {
+			return nil, err
+		}
+		d = engine.FileDiff{HostHash: print, SandboxHash: print, Base: "same", Host: side, Sandbox: side}
+		d.Change.Path = path
+	} else if err != nil {
+		return nil, err
+	}
+	answer := table{
+		"name":     name,
+		"path":     d.Change.Path,
+		"kind":     string(d.Change.Kind),
+		"conflict": d.Change.Conflict,
+		"base":     d.Base,
+		"host":     sideTable(d.Host, d.HostHash),
+		"sandbox":  sideTable(d.Sandbox, d.SandboxHash),
+		"hunks":    hunkTables(d.Hunks),
+	}
+	if d.Change.From != "" {
+		answer["from"] = d.Change.From
+	}
+	if d.Change.Sensitive != nil {
+		answer["sensitive"] = table{"level": string(d.Change.Sensitive.Level), "reason": d.Change.Sensitive.Reason}
+	}
+	if why := notText(d); why != "" {
+		answer["placeholder"] = why
+		return answer, nil
+	}
+	answer["host"].(table)["text"] = string(d.Host.Data)
+	answer["sandbox"].(table)["text"] = string(d.Sandbox.Data)
+	return answer, nil
+}
+
+// notText says why a comparison cannot be shown as two texts, "" when it can.
+func notText(d engine.FileDiff) string {
+	for _, side := range []diff.Side{d.Host, d.Sandbox} {
+		switch side.Type {
+		case entry.File, entry.None, "":
+		default:
+			return "no regular file"
+		}
+		if len(side.Data) > maxText {
+			return "too large to show"
+		}
+	}
+	for _, h := range d.Hunks {
+		switch h.Kind {
+		case diff.Binary:
+			return "binary"
+		case diff.TypeChange, diff.SymlinkMoved:
+			return "no regular file"
+		}
+	}
+	if !textual(d.Host.Data) || !textual(d.Sandbox.Data) {
+		return "binary"
+	}
+	return ""
+}
+
+// read gives the sandbox's version of a path, for a sandbox:// buffer that
+// belongs to no review: {name, path}.
+func (h *host) read(ctx context.Context, r request) (any, error) {
+	return h.file(ctx, r)
+}
+
+// write puts a buffer's bytes into the sandbox: {name, path, data, expect}.
+func (h *host) write(ctx context.Context, r request) (any, error) {
+	name, err := r.need("name")
+	if err != nil {
+		return nil, err
+	}
+	path, err := r.need("path")
+	if err != nil {
+		return nil, err
+	}
+	expect, err := r.need("expect")
+	if err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	var answer table
+	err = h.watch.own(name, func() error {
+		if _, err := h.engine.WriteSandbox(ctx, name, path, []byte(r.text("data")), entry.Print(expect)); err != nil {
+			return err
+		}
+		answer, err = h.after(ctx, name, path)
+		return err
+	})
+	return answer, err
+}
+
+// saved makes a host file that the user wrote visible inside and compares it
+// anew: {name, path}.
+func (h *host) saved(ctx context.Context, r request) (any, error) {
+	name, err := r.need("name")
+	if err != nil {
+		return nil, err
+	}
+	path, err := r.need("path")
+	if err != nil {
+		return nil, err
+	}
+	if err := h.engine.Sync(ctx, name, path); err != nil {
+		return nil, err
+	}
+	return h.after(ctx, name, path)
+}
+
+// after is the state that an answer carries, so that one step is one call: the
+// list, and the file that is looked at.
+func (h *host) after(ctx context.Context, name, show string) (table, error) {
+	var dir string
+	var all bool
+	h.reviews.with(name, func(v *review) { dir, all = v.dir, v.all })
+	answer := table{}
+	if dir != "" {
+		list, err := h.list(ctx, name, dir, all)
+		if err != nil {
+			return nil, err
+		}
+		answer["review"] = list
+	}
+	if show != "" {
+		file, err := h.compare(ctx, name, show)
+		if err != nil {
+			return nil, err
+		}
+		answer["file"] = file
+	}
+	return answer, nil
+}
+
+func textual(data []byte) bool {
+	ok, _ := diff.IsText(data)
+	return ok
+}

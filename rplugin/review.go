@@ -1,0 +1,138 @@
+package rplugin
+
+import (
+	"context"
+	"sync"
+
+	"sandbox/engine"
+	"sandbox/engine/changes"
+	"sandbox/engine/fault"
+)
+
+// review is what one panel shows. A decision on a whole file that was only
+// listed, never opened, is bound to the row that was listed.
+type review struct {
+	dir        string
+	all        bool
+	seq        int // of the newest list
+	rows       []changes.Change
+	byPath     map[string]changes.Change
+	operations []string // of this editor, oldest first
+}
+
+// reviews holds one review a sandbox.
+type reviews struct {
+	mu     sync.Mutex
+	byName map[string]*review
+}
+
+func newReviews() *reviews { return &reviews{byName: map[string]*review{}} }
+
+// with runs f on the review of a sandbox, making one if there is none.
+func (r *reviews) with(name string, f func(*review)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byName[name] == nil {
+		r.byName[name] = &review{}
+	}
+	f(r.byName[name])
+}
+
+// reviewOpen lists the changes of a sandbox: {name, dir, all}. It is called for
+// every refresh, too.
+func (h *host) reviewOpen(ctx context.Context, r request) (any, error) {
+	name, err := r.need("name")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := r.need("dir")
+	if err != nil {
+		return nil, err
+	}
+	h.watch.add(name)
+	return h.list(ctx, name, dir, r.flag("all"))
+}
+
+// reviewClose forgets a review: {name}. Its operations stay, a review that is
+// opened again can undo them.
+func (h *host) reviewClose(_ context.Context, r request) (any, error) {
+	name, err := r.need("name")
+	if err != nil {
+		return nil, err
+	}
+	h.watch.remove(name)
+	h.reviews.with(name, func(v *review) { v.rows, v.byPath = nil, nil })
+	return nil, nil
+}
+
+// list asks for the changes and remembers them as what the user sees.
+func (h *host) list(ctx context.Context, name, dir string, all bool) (table, error) {
+	info, err := h.engine.Info(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	found, err := h.engine.Changes(ctx, name, engine.Query{Dir: dir, All: all, Counts: true})
+	if err != nil {
+		return nil, err
+	}
+	byPath := make(map[string]changes.Change, len(found.Matching))
+	rows := make([]any, 0, len(found.Matching))
+	for _, c := range found.Matching {
+		byPath[c.Path] = c
+		rows = append(rows, changeTable(c))
+	}
+	answer := table{
+		"name":    name,
+		"dir":     dir,
+		"all":     all,
+		"running": info.Running,
+		"files":   rows,
+		"outside": found.External,
+		"ignored": found.Ignored,
+	}
+	h.reviews.with(name, func(v *review) {
+		v.seq++
+		v.dir, v.all, v.rows, v.byPath = dir, all, found.Matching, byPath
+		answer["seq"] = v.seq
+		answer["operations"] = len(v.operations)
+	})
+	return answer, nil
+}
+
+// moved reports whether a row is no longer what was listed.
+func moved(listed, now changes.Change) bool {
+	return listed.Kind != now.Kind || listed.From != now.From ||
+		listed.Host.Type != now.Host.Type || listed.Host.Ino != now.Host.Ino ||
+		listed.Host.CtimeNs != now.Host.CtimeNs || listed.Host.Size != now.Host.Size ||
+		listed.Sandbox.Type != now.Sandbox.Type || listed.Sandbox.Ino != now.Sandbox.Ino ||
+		listed.Sandbox.CtimeNs != now.Sandbox.CtimeNs || listed.Sandbox.Size != now.Sandbox.Size
+}
+
+// everything makes the decisions of "accept all" from the list that the user
+// looks at. Changes that run code by themselves are left out and said so, and
+// so is what moved since it was listed.
+func (h *host) everything(ctx context.Context, name string, seq int64) ([]engine.Decision, []any, error) {
+	var listed review
+	h.reviews.with(name, func(v *review) { listed = *v })
+	if seq != int64(listed.seq) || listed.byPath == nil {
+		return nil, nil, fault.New(fault.Stale, "decide", name, "the list is not the newest", "Look at the list again, then repeat.")
+	}
+	now, err := h.engine.Changes(ctx, name, engine.Query{Dir: listed.dir, All: listed.all})
+	if err != nil {
+		return nil, nil, err
+	}
+	var decisions []engine.Decision
+	skipped := []any{}
+	for _, c := range now.Matching {
+		before, was := listed.byPath[c.Path]
+		switch {
+		case !was || moved(before, c):
+			skipped = append(skipped, table{"path": c.Path, "reason": "changed since it was listed"})
+		case c.Sensitive != nil && c.Sensitive.Level == "hold":
+			skipped = append(skipped, table{"path": c.Path, "reason": c.Sensitive.Reason})
+		default:
+			decisions = append(decisions, engine.Decision{Path: c.Path})
+		}
+	}
+	return decisions, skipped, nil
+}
