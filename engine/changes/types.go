@@ -38,7 +38,9 @@ type Tree struct {
 // Change is one row of a change set.
 type Change struct {
 	Path    string // absolute host path (the same inside the sandbox)
-	From    string // old path of a rename
+	// From is the old path of a rename. It is also set on every change below a
+	// directory that was renamed with a redirect: where the host has it now.
+	From    string
 	Kind    Kind
 	Upper   string      // absolute path of the upper entry; of the whiteout for a deletion; "" for what lies below a deleted directory
 	Host    entry.Entry // what the host has now at Path (at From for a rename)
@@ -47,7 +49,7 @@ type Change struct {
 	// or not asked for: see Count).
 	Added, Removed int
 	// Opaque marks a directory of the sandbox that hides all of the host's
-	// directory of that name.
+	// directory of that name (of Path, on a rename).
 	Opaque bool
 	// Redirect is set on a directory that was renamed by the kernel with a
 	// redirect (mode P): From is the host path of its content.
@@ -63,4 +65,10 @@ type Set struct {
 	Changes []Change
 	// Ignored counts changes that an ignore rule left out.
 	Ignored int
+	// Unreadable lists directories whose names could not be read, because a
+	// program took the permission away or the host never gave it: changes
+	// below them are missing here. In order.
+	Unreadable []string
+
+	tree Tree // where the rows come from, for Count
 }
