@@ -10,7 +10,9 @@ import (
 	"sandbox/engine/entry"
 )
 
-// Meta is the metadata that a written entry gets.
+// Meta is the metadata that a written entry gets: exactly these xattrs (of
+// user.*, trusted.*, POSIX ACLs and file capabilities), no others. MtimeNs 0
+// means now.
 type Meta struct {
 	Mode    uint32            `json:"mode"` // st_mode & 07777
 	UID     uint32            `json:"uid"`
@@ -18,6 +20,9 @@ type Meta struct {
 	MtimeNs int64             `json:"mtime"`
 	Xattrs  map[string][]byte `json:"xattrs,omitempty"` // never *.overlay.*
 }
+
+// EmptyDir is a print that only Remove takes: a directory that holds nothing.
+const EmptyDir entry.Print = "dir:empty"
 
 // View changes entries as a program inside the sandbox would. Paths are
 // absolute. No symlink in any directory part is followed (ELOOP).
@@ -37,7 +42,8 @@ type View interface {
 	Mkdir(path string, meta Meta, expect entry.Print) error
 	// Mkfifo makes a FIFO.
 	Mkfifo(path string, meta Meta, expect entry.Print) error
-	// Remove removes an entry; a directory with all that is in it.
+	// Remove removes an entry; a directory with all that is in it. With the
+	// print EmptyDir only a directory that is empty is removed.
 	Remove(path string, expect entry.Print) error
 	// Setattr changes mode, owner, mtime and xattrs of an entry, following no symlink.
 	Setattr(path string, meta Meta) error
