@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Runs every test: as root, with an ordinary user that the tests make, or as the
+# ordinary user who calls it (then the tests of privileged mode are skipped, and
+# the closing lines say so).
+#
+#   scripts/test.sh [PACKAGE…]     default: all
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$(pwd -P)
+
+reachable() { setpriv --reuid=65534 --regid=65534 --clear-groups test -r "$root/go.mod"; }
+
+# The tests' ordinary user reads the checkout. A checkout below a folder that only
+# root can walk (/root) is tested through a bind mount that nobody else sees.
+if ((EUID == 0)) && ! reachable; then
+  if [[ -n ${SANDBOX_TEST_REBOUND:-} ]]; then
+    echo "test.sh: an ordinary user cannot read this checkout: chmod -R go+rX $SANDBOX_TEST_REBOUND" >&2
+    exit 1
+  fi
+  mirror=/var/tmp/sandbox-checkout-$(printf %s "$root" | cksum | cut -d ' ' -f 1)
+  mkdir -p "$mirror"
+  trap 'rmdir "$mirror"' EXIT
+  SANDBOX_TEST_REBOUND=$root unshare --mount --propagation private bash -c '
+    mount --bind "$1" "$2" && cd "$2" && shift 2 && exec scripts/test.sh "$@"' bash "$root" "$mirror" "$@"
+  exit
+fi
+
+scripts/need.sh go test
+SANDBOX_NVIM_010=$(scripts/nvim.sh 0.10)
+SANDBOX_NVIM_012=$(scripts/nvim.sh 0.12)
+export SANDBOX_NVIM_010 SANDBOX_NVIM_012
+# What a caller's editor or shell exports is not part of a test.
+unset NVIM VIMRUNTIME VIM MYVIMRC SANDBOX
+
+report=$root/.cache/testreport
+CGO_ENABLED=0 go build -buildvcs=false -o "$report" ./internal/testreport
+
+flags=()
+((EUID == 0)) && flags+=(-no-skips)
+# Results are of this machine, not only of this code: none is taken from a cache.
+CGO_ENABLED=1 go test -buildvcs=false -race -count=1 -timeout=280s -json "${@:-./...}" 2>&1 |
+  "$report" "${flags[@]}"
