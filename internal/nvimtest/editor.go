@@ -3,7 +3,6 @@ package nvimtest
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -163,7 +162,7 @@ func (e *Editor) Stop() {
 	if err := e.process.Wait(); err != nil {
 		e.tb.Errorf("the editor did not end well: %v", err)
 	}
-	<-e.served
+	e.served <- <-e.served // a wait that comes later finds it too
 }
 
 func (e *Editor) end() {
@@ -242,8 +241,6 @@ func (w logWriter) Write(p []byte) (int, error) {
 	w.tb.Logf("nvim: %s", p)
 	return len(p), nil
 }
-
-var _ io.Writer = logWriter{}
 
 // errTimeout is what a wait ends with when the condition never held.
 var errTimeout = errors.New("timeout")
