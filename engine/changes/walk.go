@@ -1,0 +1,398 @@
+package changes
+
+import (
+	"golang.org/x/sys/unix"
+
+	"sandbox/engine/entry"
+)
+
+// dir is one directory of the merged view that is to be walked. Its
+// descriptors are closed by walk.
+type dir struct {
+	layer     *Layer
+	path      string // in the sandbox
+	host      string // where the host has its lower content; "" when it has none
+	upperPath string // absolute; "" when upper is -1
+
+	upper  int // open for reading; -1: the sandbox has no such directory
+	lower  int // the host's directory; -1: none. Open for reading when hidden, else O_PATH
+	shadow int // a host directory at path that a redirect hides; -1: none
+
+	// changed is the upper directory itself.
+	changed entry.Entry
+	// hidden says that the sandbox sees nothing of lower, so every name that
+	// upper has not is deleted: below an opaque directory or a deleted one.
+	hidden bool
+	// xwhite says that empty files may be whiteouts.
+	xwhite bool
+	// mark is the newest MarkAccepted of this directory and the hidden ones above.
+	mark int64
+	// until is the moment of the deletion: a newer host entry is a conflict.
+	until int64
+	depth int
+}
+
+func (d *dir) close() {
+	for _, fd := range []int{d.upper, d.lower, d.shadow} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+// from is the From of a change below d: set only where the host has the
+// content under another name.
+func (d *dir) from(name string) string {
+	if d.host == "" || d.host == d.path {
+		return ""
+	}
+	return join(d.host, name)
+}
+
+func (d *dir) hostChild(name string) string {
+	if d.host == "" {
+		return ""
+	}
+	return join(d.host, name)
+}
+
+// step collects what one directory gives.
+type step struct {
+	s    *scan
+	d    *dir
+	rows []Change
+}
+
+// walk compares one directory and hands on the ones below it.
+func (s *scan) walk(d dir) {
+	defer d.close()
+	if s.stopped() {
+		return
+	}
+	if d.depth > maxDepth {
+		s.cannotRead(d.path, unix.ENAMETOOLONG)
+		return
+	}
+	if s.path != "" && s.path == d.path {
+		return // a walk for one path does not go below it
+	}
+	st := step{s: s, d: &d}
+	seen := st.upperNames()
+	if d.hidden && d.lower >= 0 {
+		st.hiddenNames(seen)
+	}
+	if d.shadow >= 0 {
+		st.shadowNames(seen)
+	}
+	s.add(st.rows)
+}
+
+// upperNames compares every entry of the upper directory and returns the names
+// that the sandbox has there (whiteouts are none), when somebody needs them.
+func (st *step) upperNames() map[string]bool {
+	d := st.d
+	if d.upper < 0 {
+		return nil
+	}
+	names, err := st.s.names(d.upper, d.path)
+	if err != nil {
+		st.s.cannotRead(d.path, err) // and go on with the names that came
+	}
+	var seen map[string]bool
+	if d.hidden || d.shadow >= 0 {
+		seen = make(map[string]bool, len(names))
+	}
+	for _, n := range names {
+		if st.s.stops[join(d.path, n.Name)] {
+			if seen != nil {
+				seen[n.Name] = true
+			}
+			continue
+		}
+		there := st.one(n.Name)
+		if seen != nil {
+			seen[n.Name] = there
+		}
+	}
+	return seen
+}
+
+// hiddenNames lists what the host has and the sandbox does not see.
+func (st *step) hiddenNames(seen map[string]bool) {
+	d := st.d
+	names, err := st.s.names(d.lower, d.path)
+	if err != nil {
+		st.s.cannotRead(d.path, err)
+	}
+	for _, n := range names {
+		if seen[n.Name] || st.s.stops[join(d.path, n.Name)] || st.s.stops[d.hostChild(n.Name)] {
+			continue
+		}
+		lo, err := entry.At(d.lower, n.Name)
+		if err != nil {
+			st.s.cannotRead(join(d.path, n.Name), err)
+			continue
+		}
+		if !lo.Exists() || (d.mark > 0 && lo.BtimeNs > d.mark) {
+			continue // the host made it after this directory was accepted
+		}
+		st.deleted(d.lower, n.Name, d.from(n.Name), lo, "", d.until)
+	}
+}
+
+// shadowNames lists what a renamed directory covers at its new place. A name
+// that the renamed directory has too is not listed: it is replaced with it.
+func (st *step) shadowNames(seen map[string]bool) {
+	d := st.d
+	names, err := st.s.names(d.shadow, d.path)
+	if err != nil {
+		st.s.cannotRead(d.path, err)
+	}
+	for _, n := range names {
+		there, inUpper := seen[n.Name]
+		if there || st.s.stops[join(d.path, n.Name)] {
+			continue
+		}
+		if !inUpper && d.lower >= 0 {
+			if lo, err := entry.At(d.lower, n.Name); err != nil || lo.Exists() {
+				continue
+			}
+		}
+		lo, err := entry.At(d.shadow, n.Name)
+		if err != nil || !lo.Exists() {
+			continue
+		}
+		st.deleted(d.shadow, n.Name, "", lo, "", d.changed.CtimeNs)
+	}
+}
+
+// one compares the upper entry name and reports whether the sandbox has it.
+func (st *step) one(name string) bool {
+	d := st.d
+	up, err := entry.At(d.upper, name)
+	if err != nil || !up.Exists() {
+		if err != nil {
+			st.s.cannotRead(join(d.path, name), err)
+		}
+		return false
+	}
+	lo := entry.Entry{Type: entry.None}
+	if d.lower >= 0 {
+		if lo, err = entry.At(d.lower, name); err != nil {
+			st.s.cannotRead(join(d.path, name), err)
+			return true
+		}
+	}
+	switch {
+	case up.Whiteout(), d.xwhite && st.xattrWhiteout(name, up):
+		// In a directory that hides the lower one it means nothing, and so it
+		// does where the host has nothing (any more).
+		if lo.Exists() && !d.hidden {
+			st.deleted(d.lower, name, d.from(name), lo, join(d.upperPath, name), whiteoutTime(up, d.changed))
+		}
+		return false
+	case up.Type == entry.Dir:
+		st.directory(name, up, lo)
+	default:
+		st.file(name, up, lo)
+	}
+	return true
+}
+
+func (st *step) xattrWhiteout(name string, up entry.Entry) bool {
+	if up.Type != entry.File || up.Size != 0 {
+		return false
+	}
+	var b [1]byte
+	_, err := unix.Lgetxattr(fdPath(st.d.upper, name), st.s.tree.Xattr+"whiteout", b[:])
+	return err == nil || err == unix.ERANGE
+}
+
+// deleted adds a row, and for a directory all that the host has below it.
+func (st *step) deleted(lower int, name, from string, lo entry.Entry, upperPath string, until int64) {
+	d := st.d
+	st.rows = append(st.rows, Change{
+		Path: join(d.path, name), From: from, Kind: Deleted, Upper: upperPath,
+		Host: lo, Sandbox: entry.Entry{Type: entry.None}, Added: -1, Removed: -1,
+		// A directory's own ctime moves with every entry that comes or goes;
+		// the entries below it carry the conflict.
+		Conflict: lo.Type != entry.Dir && lo.CtimeNs > until,
+	})
+	if lo.Type == entry.Dir {
+		st.below(lower, name, from, until)
+	}
+}
+
+// below walks a host directory of which the sandbox sees nothing.
+func (st *step) below(lower int, name, from string, until int64) {
+	d := st.d
+	path := join(d.path, name)
+	fd, err := entry.OpenDirAt(lower, name)
+	if err != nil {
+		st.s.cannotRead(path, err)
+		return
+	}
+	host := path
+	if from != "" {
+		host = from
+	}
+	st.s.submit(dir{
+		layer: d.layer, path: path, host: host, upper: -1, lower: fd, shadow: -1,
+		hidden: true, until: until, depth: d.depth + 1,
+	})
+}
+
+// file compares an upper entry that is no directory.
+func (st *step) file(name string, up, lo entry.Entry) {
+	d := st.d
+	c := Change{
+		Path: join(d.path, name), Upper: join(d.upperPath, name),
+		Host: lo, Sandbox: up, Added: -1, Removed: -1,
+	}
+	if lo.Exists() {
+		c.From = d.from(name)
+	}
+	switch {
+	case !lo.Exists():
+		c.Kind = Added
+	case lo.Type != up.Type:
+		c.Kind = TypeChanged
+		if lo.Type == entry.Dir {
+			st.below(d.lower, name, c.From, bornAt(up))
+		} else {
+			c.Conflict = st.s.hostIsNewer(c.Upper, up, lo)
+		}
+	default:
+		same, err := sameContent(st.s.ctx, d.upper, up, name, d.lower, lo, name)
+		if err != nil {
+			st.s.fail(err)
+			return
+		}
+		switch {
+		case !same:
+			c.Kind = Modified
+			c.Conflict = st.s.hostIsNewer(c.Upper, up, lo)
+		case st.s.sameAttributes(d, name, up, lo):
+			return
+		default:
+			c.Kind = Attributes
+		}
+	}
+	st.rows = append(st.rows, c)
+}
+
+// directory compares an upper directory with what the host has, and goes into it.
+func (st *step) directory(name string, up, lo entry.Entry) {
+	d, s := st.d, st.s
+	path := join(d.path, name)
+	c := Change{
+		Path: path, Upper: join(d.upperPath, name),
+		Host: lo, Sandbox: up, Added: -1, Removed: -1,
+	}
+	if lo.Exists() {
+		c.From = d.from(name)
+	}
+	sub := dir{
+		layer: d.layer, path: path, host: "", upperPath: c.Upper,
+		upper: -1, lower: -1, shadow: -1, changed: up,
+		hidden: d.hidden, mark: d.mark, until: d.until, depth: d.depth + 1,
+	}
+	fd, err := entry.OpenDirAt(d.upper, name)
+	var attrs dirAttrs
+	if err == nil {
+		sub.upper = fd
+		attrs, err = readDirAttrs(fd, s.tree.Xattr)
+	}
+	if err != nil {
+		s.cannotRead(path, err) // the row itself needs no more than the stat
+	}
+
+	switch {
+	case attrs.redirect != "" && st.redirected(&c, &sub, attrs.redirect, name, lo):
+		// row and lower directory are set
+	case !lo.Exists():
+		c.Kind = Added
+	case lo.Type != entry.Dir:
+		c.Kind = TypeChanged
+		c.Conflict = s.hostIsNewer(c.Upper, up, lo)
+	default:
+		if attrs.opaque {
+			s.sawOpaque.Store(true)
+		}
+		if attrs.opaque && !sub.hidden {
+			sub.hidden, sub.until = true, bornAt(up)
+		}
+		if sub.hidden {
+			sub.mark = max(sub.mark, attrs.mark)
+			sub.until = max(sub.until, sub.mark)
+		}
+		c.Opaque = sub.hidden
+		sub.host = d.hostChild(name)
+		sub.lower = s.openLower(d.lower, name, path, sub.hidden)
+		if up.Mode != lo.Mode || !s.tree.sameOwner(up, lo) || (err == nil && !s.sameDirXattrs(d, name, attrs)) {
+			c.Kind = Attributes
+		}
+	}
+	sub.xwhite = attrs.xwhite
+	if c.Kind != "" {
+		st.rows = append(st.rows, c)
+	}
+	if sub.upper < 0 {
+		sub.close()
+		return
+	}
+	s.submit(sub)
+}
+
+// openLower opens a host directory beside its upper one: for reading where its
+// names are needed, else only to look up names in it.
+func (s *scan) openLower(lower int, name, path string, list bool) int {
+	flags := unix.O_PATH | unix.O_DIRECTORY
+	if list {
+		flags = unix.O_RDONLY | unix.O_DIRECTORY
+	}
+	fd, err := entry.OpenBeneath(lower, name, flags)
+	if err != nil {
+		s.cannotRead(path, err)
+		return -1
+	}
+	return fd
+}
+
+// redirected handles a directory that the kernel renamed. It reports false
+// when the redirect leads nowhere: the host renamed it too (an accept that was
+// cut off), or it was not written by the kernel.
+func (st *step) redirected(c *Change, sub *dir, redirect, name string, lo entry.Entry) bool {
+	d, s := st.d, st.s
+	from, ok := redirectTarget(redirect, d.layer.Host, d.host)
+	if !ok || from == c.Path || s.foreign(from, *d.layer) {
+		return false
+	}
+	parent, base, err := entry.OpenParent(s.root, from)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(parent)
+	old, err := entry.At(parent, base)
+	if err != nil || old.Type != entry.Dir {
+		return false
+	}
+	c.Kind, c.From, c.Redirect, c.Host = Renamed, from, true, old
+	sub.host, sub.hidden, sub.mark, sub.until = from, false, 0, 0
+	sub.lower = s.openLower(parent, base, c.Path, false)
+	if lo.Type == entry.Dir && !d.hidden && d.hostChild(name) != from {
+		c.Opaque = true
+		sub.shadow = s.openLower(d.lower, name, c.Path, true)
+	}
+	s.mu.Lock()
+	s.redirects = append(s.redirects, moved{from: from, to: c.Path})
+	s.mu.Unlock()
+	return true
+}
+
+// foreign reports whether a host path is none of this layer's: outside of it,
+// in another layer, or masked.
+func (s *scan) foreign(path string, l Layer) bool {
+	owner, ok := s.tree.LayerOf(path)
+	return !ok || owner.Host != l.Host || s.tree.Masked(path)
+}

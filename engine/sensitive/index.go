@@ -1,0 +1,106 @@
+package sensitive
+
+import (
+	"strings"
+
+	"sandbox/engine/entry"
+)
+
+// index is the catalogue made ready for look-ups that allocate nothing: a
+// status of 100,000 rows asks for each of them.
+var index = buildIndex()
+
+// anchor is where a place of the catalogue is counted from.
+type anchor int
+
+const (
+	anchorRoot anchor = iota // "/…"
+	anchorHome               // "~/…"
+	anchorAny                // any directory
+	anchors
+)
+
+type catalogueIndex struct {
+	exact [anchors]map[string]Mark // the place is the end of the path
+	tree  [anchors]map[string]Mark // the path itself and all below
+	above [anchors]map[string]Mark // directories above a place
+	// longest is the largest number of components of a place of anchorAny.
+	longest int
+}
+
+func buildIndex() catalogueIndex {
+	var x catalogueIndex
+	for a := range anchors {
+		x.exact[a], x.tree[a], x.above[a] = map[string]Mark{}, map[string]Mark{}, map[string]Mark{}
+	}
+	for _, g := range catalogue {
+		m := Mark{Level: g.level, Reason: g.reason}
+		for _, place := range g.places {
+			x.add(place, m)
+		}
+	}
+	return x
+}
+
+func (x *catalogueIndex) add(place string, m Mark) {
+	a, key := anchorAny, place
+	switch {
+	case strings.HasPrefix(place, "~/"):
+		a, key = anchorHome, place[2:]
+	case strings.HasPrefix(place, "/"):
+		a = anchorRoot
+	}
+	if dir, isTree := strings.CutSuffix(key, "/"); isTree {
+		key = dir
+		put(x.tree[a], key, m)
+	} else {
+		put(x.exact[a], key, m)
+	}
+	if a == anchorAny {
+		x.longest = max(x.longest, strings.Count(key, "/")+1)
+	}
+	m.Reason = "may hold what " + m.Reason
+	for i := strings.LastIndexByte(key, '/'); i > 0; i = strings.LastIndexByte(key[:i], '/') {
+		put(x.above[a], key[:i], m)
+	}
+}
+
+// put keeps the stronger of two marks.
+func put(m map[string]Mark, key string, mark Mark) {
+	if old, ok := m[key]; ok {
+		mark = *worst(&old, &mark)
+	}
+	m[key] = mark
+}
+
+// find returns the strongest mark that a table has for the path p itself.
+func (x *catalogueIndex) find(table *[anchors]map[string]Mark, p, home string) *Mark {
+	var best *Mark
+	if m, ok := table[anchorRoot][p]; ok {
+		best = worst(best, &m)
+	}
+	if _, rel := homeOf(p, home); rel != "" {
+		if m, ok := table[anchorHome][rel]; ok {
+			best = worst(best, &m)
+		}
+	}
+	for i, n := len(p), 0; i > 0 && n < x.longest; n++ {
+		i = strings.LastIndexByte(p[:i], '/')
+		if m, ok := table[anchorAny][p[i+1:]]; ok {
+			best = worst(best, &m)
+		}
+	}
+	return best
+}
+
+// listed looks p up in the catalogue: p itself, and the directories above it.
+func listed(p, home string, host, sandbox entry.Entry) *Mark {
+	if newDir(host, sandbox) {
+		return nil
+	}
+	best := index.find(&index.exact, p, home)
+	for q := p; q != "" && (best == nil || best.Level != LevelHold); q = q[:max(0, strings.LastIndexByte(q, '/'))] {
+		best = worst(best, index.find(&index.tree, q, home))
+	}
+	return best
+}

@@ -1,0 +1,164 @@
+package sensitive
+
+import (
+	"path"
+	"strings"
+
+	"sandbox/engine/entry"
+)
+
+// For says whether a change of path is sensitive and why; nil for nearly all.
+// home is the user's home directory ("" when it is not known), host and
+// sandbox are the two sides. The strongest of all reasons is returned.
+func For(p, home string, host, sandbox entry.Entry) *Mark {
+	return worst(
+		git(p, host, sandbox),
+		listed(p, home, host, sandbox),
+		byMode(host, sandbox),
+		link(p, home, host, sandbox),
+	)
+}
+
+// ForTree says whether something below a directory could be sensitive when
+// the directory comes to path as a whole: a rename lists nothing below itself.
+func ForTree(p, home string) *Mark {
+	if isGitDir(path.Base(p)) {
+		return &Mark{LevelHold, "a git directory names programs that git runs"}
+	}
+	return worst(index.find(&index.above, p, home), index.find(&index.tree, p, home))
+}
+
+func worst(marks ...*Mark) *Mark {
+	var best *Mark
+	for _, m := range marks {
+		if m != nil && (best == nil || (best.Level == LevelMark && m.Level == LevelHold)) {
+			best = m
+		}
+	}
+	return best
+}
+
+// newDir is a directory that the host has not: nothing runs because of it, and
+// what is in it has rows of its own.
+func newDir(host, sandbox entry.Entry) bool {
+	return sandbox.Type == entry.Dir && !host.Exists()
+}
+
+func isGitDir(name string) bool { return strings.HasSuffix(name, ".git") }
+
+// git covers repositories of every kind: .git, bare ones (x.git), and the
+// directories of submodules and worktrees inside them.
+func git(p string, host, sandbox entry.Entry) *Mark {
+	if !strings.Contains(p, ".git") {
+		return nil
+	}
+	parts := strings.Split(strings.TrimPrefix(p, "/"), "/")
+	last := len(parts) - 1
+	for i, part := range parts {
+		if !isGitDir(part) {
+			continue
+		}
+		if i == last {
+			if part == ".git" && sandbox.Exists() && sandbox.Type != entry.Dir {
+				return &Mark{LevelHold, "points git to a directory whose configuration names programs"}
+			}
+			return nil
+		}
+		if newDir(host, sandbox) {
+			return nil
+		}
+		inside := parts[i+1:]
+		nested := inside[0] == "modules" || inside[0] == "worktrees"
+		for j, name := range inside {
+			if j > 0 && !nested {
+				break
+			}
+			end := j == len(inside)-1
+			switch {
+			case name == "hooks" && !strings.HasSuffix(parts[last], ".sample"):
+				return &Mark{LevelHold, "git runs it as a hook"}
+			case end && (name == "config" || name == "config.worktree"):
+				return &Mark{LevelHold, "names programs that git runs"}
+			case name == "info" && parts[last] == "attributes":
+				return &Mark{LevelHold, "chooses which filters git runs"}
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+func byMode(host, sandbox entry.Entry) *Mark {
+	switch sandbox.Type {
+	case entry.Char, entry.Block:
+		return &Mark{LevelHold, "a device"}
+	case entry.File:
+	default:
+		return nil
+	}
+	had := uint32(0)
+	if host.Type == entry.File {
+		had = host.Mode
+	}
+	gained := sandbox.Mode &^ had
+	switch {
+	case gained&0o4000 != 0:
+		return &Mark{LevelHold, "runs with its owner's rights (setuid)"}
+	case gained&0o2000 != 0 && sandbox.Mode&0o010 != 0:
+		return &Mark{LevelHold, "runs with its group's rights (setgid)"}
+	case had&0o111 == 0 && gained&0o111 != 0:
+		return &Mark{LevelMark, "newly executable"}
+	}
+	return nil
+}
+
+// link marks a new symlink that leaves the tree it lies in: an absolute target
+// outside the link's own directory, a relative one that climbs out of the home
+// directory (outside a home: out of the top-level directory), and one that
+// leads to a place of the catalogue.
+func link(p, home string, host, sandbox entry.Entry) *Mark {
+	if sandbox.Type != entry.Symlink || (host.Type == entry.Symlink && host.Target == sandbox.Target) {
+		return nil
+	}
+	leaves := &Mark{LevelMark, "a link that leaves the tree"}
+	target := sandbox.Target
+	if strings.HasPrefix(target, "/") {
+		if !within(path.Clean(target), path.Dir(p)) {
+			return leaves
+		}
+		return nil
+	}
+	to := path.Join(path.Dir(p), target)
+	tree, _ := homeOf(p, home)
+	if tree == "" {
+		top, _, _ := strings.Cut(p[min(1, len(p)):], "/")
+		tree = "/" + top
+	}
+	if !within(to, tree) {
+		return leaves
+	}
+	if m := listed(to, home, entry.Entry{}, entry.Entry{Type: entry.File}); m != nil && listed(p, home, host, sandbox) == nil {
+		return &Mark{LevelMark, "a link to what " + m.Reason}
+	}
+	return nil
+}
+
+func within(p, dir string) bool {
+	return dir == "/" || p == dir || strings.HasPrefix(p, dir+"/")
+}
+
+// homeOf returns the home directory that p lies in, and p relative to it:
+// the user's, root's, or any below /home.
+func homeOf(p, home string) (dir, rel string) {
+	for _, h := range []string{strings.TrimSuffix(home, "/"), "/root"} {
+		if h != "" && strings.HasPrefix(p, h+"/") {
+			return h, p[len(h)+1:]
+		}
+	}
+	if rest, ok := strings.CutPrefix(p, "/home/"); ok {
+		if user, rel, ok := strings.Cut(rest, "/"); ok {
+			return "/home/" + user, rel
+		}
+	}
+	return "", ""
+}
