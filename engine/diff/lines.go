@@ -40,6 +40,9 @@ func compareLines(host, sandbox []byte, hostIdx, sandboxIdx index) []edit {
 	if bytes.Equal(host, sandbox) {
 		return nil
 	}
+	if len(host) == 0 || len(sandbox) == 0 {
+		return []edit{{h1: hostIdx.lines(), s1: sandboxIdx.lines()}}
+	}
 	edits, ok := runDiffer(host, sandbox)
 	if !ok || !consistent(edits, host, sandbox, hostIdx, sandboxIdx) {
 		return []edit{onlyTheMiddle(host, sandbox, hostIdx, sandboxIdx)}

@@ -24,9 +24,9 @@ var utf8BOM = []byte{0xEF, 0xBB, 0xBF}
 // notText says why data is not compared by lines; "" when it is.
 func notText(data []byte) string {
 	switch {
-	case bytes.IndexByte(data[:min(len(data), sniffBytes)], 0) >= 0:
+	case hasNUL(data):
 		return "NUL byte"
-	case bytes.HasPrefix(data, []byte{0xFF, 0xFE}), bytes.HasPrefix(data, []byte{0xFE, 0xFF}):
+	case isUTF16(data):
 		return "UTF-16"
 	case len(data) > MaxTextBytes:
 		return fmt.Sprintf("larger than %d MiB", MaxTextBytes>>20)
@@ -37,6 +37,17 @@ func notText(data []byte) string {
 	}
 	return ""
 }
+
+func hasNUL(data []byte) bool {
+	return bytes.IndexByte(data[:min(len(data), sniffBytes)], 0) >= 0
+}
+
+func isUTF16(data []byte) bool {
+	return bytes.HasPrefix(data, []byte{0xFF, 0xFE}) || bytes.HasPrefix(data, []byte{0xFE, 0xFF})
+}
+
+// looksBinary reports whether data is not text, whatever its size.
+func looksBinary(data []byte) bool { return hasNUL(data) || isUTF16(data) }
 
 // IsText reports whether data is compared line by line. The reason is "" or
 // says in a few words why it is not.
