@@ -110,11 +110,15 @@ func (h *host) write(ctx context.Context, r request) (any, error) {
 	ctx = context.WithoutCancel(ctx)
 	var answer table
 	err = h.watch.own(name, func() error {
-		if _, err := h.engine.WriteSandbox(ctx, name, path, []byte(r.text("data")), entry.Print(expect)); err != nil {
+		print, err := h.engine.WriteSandbox(ctx, name, path, []byte(r.text("data")), entry.Print(expect))
+		if err != nil {
 			return err
 		}
-		answer, err = h.after(ctx, name, path)
-		return err
+		if answer, err = h.after(ctx, name, path); err != nil {
+			return err
+		}
+		answer["print"] = string(print)
+		return nil
 	})
 	return answer, err
 }

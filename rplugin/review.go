@@ -38,8 +38,8 @@ func (r *reviews) with(name string, f func(*review)) {
 	f(r.byName[name])
 }
 
-// reviewOpen lists the changes of a sandbox: {name, dir, all}. It is called for
-// every refresh, too.
+// reviewOpen lists the changes of a sandbox and compares the file that is shown:
+// {name, dir, all, show}. It is called for every refresh, too.
 func (h *host) reviewOpen(ctx context.Context, r request) (any, error) {
 	name, err := r.need("name")
 	if err != nil {
@@ -50,7 +50,8 @@ func (h *host) reviewOpen(ctx context.Context, r request) (any, error) {
 		return nil, err
 	}
 	h.watch.add(name)
-	return h.list(ctx, name, dir, r.flag("all"))
+	h.reviews.with(name, func(v *review) { v.dir, v.all = dir, r.flag("all") })
+	return h.after(ctx, name, r.text("show"))
 }
 
 // reviewClose forgets a review: {name}. Its operations stay, a review that is
