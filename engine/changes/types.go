@@ -37,7 +37,7 @@ type Tree struct {
 
 // Change is one row of a change set.
 type Change struct {
-	Path    string // absolute host path (the same inside the sandbox)
+	Path string // absolute host path (the same inside the sandbox)
 	// From is the old path of a rename. It is also set on every change below a
 	// directory that was renamed with a redirect: where the host has it now.
 	From    string
