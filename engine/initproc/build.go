@@ -73,7 +73,7 @@ func (b *builder) scratch() error {
 			return cannot("make", d, err)
 		}
 	}
-	return makeDirs(b.base, b.cfg.Work, 0o700)
+	return store.MakeDirs(b.base, b.cfg.Work, 0o700)
 }
 
 // view mounts the root overlay and everything that the plan puts on it.
@@ -139,7 +139,7 @@ func (b *builder) overlay(it mountplan.Item, lower int, upper string) error {
 	}
 	defer func() { _ = unix.Close(up) }()
 	workName := b.cfg.Work + "/" + strconv.Itoa(len(b.overlays))
-	if err := makeDirs(b.base, workName, 0o700); err != nil {
+	if err := store.MakeDirs(b.base, workName, 0o700); err != nil {
 		return err
 	}
 	work, err := entry.OpenBeneath(b.base, workName, unix.O_PATH|unix.O_DIRECTORY)
@@ -194,7 +194,7 @@ func (b *builder) upperDir(rel string, it mountplan.Item) (int, error) {
 	if err == nil || !errors.Is(err, unix.ENOENT) {
 		return fd, err
 	}
-	if err := makeDirs(b.base, rel, 0o755); err != nil {
+	if err := store.MakeDirs(b.base, rel, 0o755); err != nil {
 		return -1, err
 	}
 	if fd, err = entry.OpenBeneath(b.base, rel, unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
@@ -256,34 +256,6 @@ func (b *builder) pivot() error {
 }
 
 func (b *builder) note(s string) { b.notes = append(b.notes, s) }
-
-// makeDirs makes a directory and its parents below base, following no symlink.
-func makeDirs(base int, rel string, mode uint32) error {
-	fd := base
-	var err error
-	parts := strings.Split(rel, "/")
-	for i, p := range parts {
-		m := uint32(0o755)
-		if i == len(parts)-1 {
-			m = mode
-		}
-		if err = unix.Mkdirat(fd, p, m); err != nil && !errors.Is(err, fs.ErrExist) {
-			break
-		}
-		var next int
-		next, err = unix.Openat(fd, p, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if fd != base {
-			_ = unix.Close(fd)
-		}
-		if fd = next; err != nil {
-			return cannot("make directory", rel, err)
-		}
-	}
-	if fd != base {
-		_ = unix.Close(fd)
-	}
-	return cannot("make directory", rel, err)
-}
 
 // cannot is the error of a step of the build; nil for a nil cause.
 func cannot(what, path string, err error) error {

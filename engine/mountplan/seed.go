@@ -37,3 +37,19 @@ func (p Plan) LeafOf(path string) (leaf string, ok bool) {
 func Below(path, dir string) bool {
 	return strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") && path != dir
 }
+
+// Hide takes a directory and all below it out of the view: by a whiteout in
+// the seed layer where it lies in an overlay, by leaving it out of the
+// skeleton elsewhere.
+func (p *Plan) Hide(path string) {
+	kept := p.Items[:0]
+	for _, it := range p.Items {
+		if it.Path != path && !Below(it.Path, path) {
+			kept = append(kept, it)
+		}
+	}
+	p.Items = kept
+	if _, ok := p.LeafOf(path); ok {
+		p.Seeds = append(p.Seeds, Seed{Path: path, Hidden: true})
+	}
+}
