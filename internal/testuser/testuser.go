@@ -130,26 +130,31 @@ func reexec(t *testing.T) {
 // Ensure makes the user when it is missing, and returns it. Only root can.
 func Ensure(t testing.TB) *user.User {
 	t.Helper()
-	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "sbxtest.lock"), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Close() //nolint:errcheck // releases the lock
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	if u, err := user.Lookup(Name); err == nil {
-		return u
-	}
-	out, err := exec.Command("useradd", "--create-home", "--shell", "/bin/sh", Name).CombinedOutput()
-	if err != nil {
-		t.Fatalf("useradd %s: %v\n%s", Name, err, out)
-	}
-	u, err := user.Lookup(Name)
+	u, err := Make()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return u
+}
+
+// Make is Ensure for programs that are no tests.
+func Make() (*user.User, error) {
+	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "sbxtest.lock"), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close() // releases the lock
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return nil, err
+	}
+	if u, err := user.Lookup(Name); err == nil {
+		return u, nil
+	}
+	out, err := exec.Command("useradd", "--create-home", "--shell", "/bin/sh", Name).CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("useradd %s: %w\n%s", Name, err, out)
+	}
+	return user.Lookup(Name)
 }
 
 // Credential is the SysProcAttr that starts a command as the user.
@@ -207,7 +212,7 @@ func copyBinary(t *testing.T, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()                                                      //nolint:errcheck // read only
+	defer in.Close()
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755) //nolint:gosec // others run it
 	if err != nil {
 		t.Fatal(err)
