@@ -27,13 +27,13 @@ const (
 	fdStatus = 4 // pipe: an error of the start, then closed
 	fdConfig = 5 // pipe: Config
 	fdLock   = 6 // the sandbox's flock
-	fdBase   = 7 // directory of the sandbox's storage, O_PATH
-	fdLimit  = 8
+	fdLimit  = 7
 )
 
 // Config is what the client tells a new init.
 type Config struct {
 	Name       string
+	Dir        string // absolute path of the sandbox's storage
 	Privileged bool // mode P
 	HostNet    bool
 	UID, GID   int
@@ -51,6 +51,7 @@ type Config struct {
 func (c *Config) Marshal() []byte {
 	e := wire.Encoder{B: make([]byte, 0, 4096)}
 	e.Str(c.Name)
+	e.Str(c.Dir)
 	e.Flag(c.Privileged)
 	e.Flag(c.HostNet)
 	e.Num(int64(c.UID))
@@ -80,7 +81,7 @@ func (c *Config) Marshal() []byte {
 
 func (c *Config) unmarshal(b []byte) error {
 	d := wire.Decoder{B: b}
-	c.Name = d.Str()
+	c.Name, c.Dir = d.Str(), d.Str()
 	c.Privileged, c.HostNet = d.Flag(), d.Flag()
 	c.UID, c.GID = int(d.Num()), int(d.Num())
 	c.Work = d.Str()

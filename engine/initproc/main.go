@@ -47,14 +47,20 @@ func initMain() int {
 			return fail(err)
 		}
 	}
-	b := &builder{cfg: cfg, base: fdBase}
+	// Opened here and not by the client: a descriptor from the client's mount
+	// namespace cannot be a layer or a mount point in this one.
+	base, err := unix.Open(cfg.Dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fail(cannot("open", cfg.Dir, err))
+	}
+	b := &builder{cfg: cfg, base: base}
 	if err := b.build(); err != nil {
 		return fail(err)
 	}
 	for _, n := range b.notes {
 		log.Print(n)
 	}
-	_ = unix.Close(fdBase)
+	_ = unix.Close(base)
 	if cfg.Privileged {
 		return outer(cfg, b)
 	}

@@ -2,6 +2,7 @@ package initproc
 
 import (
 	"errors"
+	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -198,18 +199,35 @@ func (b *builder) run() error {
 		t.err = cannot("set the owner of", own, unix.Fchownat(t.fd, own, b.cfg.UID, b.cfg.GID, unix.AT_SYMLINK_NOFOLLOW))
 	}
 	t.dir("sandbox", 0o755)
-	rel := strings.TrimPrefix(Binary, "/run/")
-	t.file(rel, "")
-	self, err := unix.Open("/proc/self/exe", unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return cannot("open", "this program", err)
-	}
-	fd, err := mount.Bind(self, "", false, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
-	_ = unix.Close(self)
-	t.put(fd, err, rel)
+	b.binary(t, strings.TrimPrefix(Binary, "/run/"))
 	b.resolv(t)
 	_ = unix.Close(t.fd)
 	return t.err
+}
+
+// binary binds this program read-only. It is found by its path, because
+// /proc/self/exe belongs to the mount namespace that init came from; when the
+// path leads to another file by now (an upgrade), the running one is copied.
+func (b *builder) binary(t *tree, rel string) {
+	t.file(rel, "")
+	var want, have unix.Stat_t
+	path, err := os.Readlink("/proc/self/exe")
+	if err == nil {
+		err = unix.Stat("/proc/self/exe", &want)
+	}
+	if err == nil && unix.Lstat(path, &have) == nil && have.Dev == want.Dev && have.Ino == want.Ino {
+		fd, err := mount.Bind(unix.AT_FDCWD, path, false, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+		t.put(fd, err, rel)
+		return
+	}
+	if err == nil && t.err == nil {
+		if err = unix.Unlinkat(t.fd, rel, 0); err == nil {
+			err = b.copyFile("/proc/self/exe", t.fd, rel, 0o555)
+		}
+	}
+	if t.err == nil {
+		t.err = cannot("copy", "this program", err)
+	}
 }
 
 // resolv writes the target of /etc/resolv.conf as a plain file when it lies in

@@ -25,7 +25,7 @@ func (s *starting) configure(pipe int, work string) error {
 		return fault.Wrap(fault.Failed, "read the mount table", "/proc/self/mountinfo", err)
 	}
 	cfg := initproc.Config{
-		Name: s.dir.Name, Privileged: s.meta.Mode == store.ModePrivileged, HostNet: s.meta.Net == "host",
+		Name: s.dir.Name, Dir: s.dir.Path(), Privileged: s.meta.Mode == store.ModePrivileged, HostNet: s.meta.Net == "host",
 		UID: os.Getuid(), GID: os.Getgid(), Work: work,
 	}
 	if cfg.Privileged {

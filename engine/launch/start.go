@@ -195,7 +195,7 @@ func (s *starting) clone(listen, status, config int) (int, error) {
 		Dir: "/",
 		Files: []uintptr{
 			uintptr(null), uintptr(logfd), uintptr(logfd),
-			uintptr(listen), uintptr(status), uintptr(config), s.lock.Fd(), uintptr(s.base),
+			uintptr(listen), uintptr(status), uintptr(config), s.lock.Fd(),
 		},
 		Sys: sys,
 	})
