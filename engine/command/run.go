@@ -124,6 +124,7 @@ func (r *runner) attach(master int, foreground bool) {
 // takeTerminal sends the keyboard to the command.
 func (r *runner) takeTerminal() {
 	r.term.setRaw()
+	r.term.handOver(r.master)
 	r.resize()
 	if !r.keys {
 		r.keys = true

@@ -11,6 +11,8 @@ type terminal struct {
 	fd    int
 	saved unix.Termios
 	raw   bool
+
+	handed bool // handOver was done
 }
 
 func isTerminal(fd int) bool {
@@ -82,4 +84,17 @@ func (t *terminal) settings(foreground bool) []byte {
 	}
 	b := *(*[unsafe.Sizeof(s)]byte)(unsafe.Pointer(&s))
 	return b[:]
+}
+
+// handOver makes the command's terminal process output as the caller's did,
+// now that the caller's is raw; see settings.
+func (t *terminal) handOver(master int) {
+	if t.saved.Oflag&unix.OPOST == 0 {
+		return
+	}
+	if now, err := unix.IoctlGetTermios(master, unix.TCGETS); err == nil && now.Oflag&unix.OPOST == 0 && !t.handed {
+		now.Oflag |= unix.OPOST
+		_ = unix.IoctlSetTermios(master, unix.TCSETS, now)
+	}
+	t.handed = true // a program that turns it off later means it
 }
