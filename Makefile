@@ -34,9 +34,9 @@ bench: build ## measure, and print what doc/performance.md holds
 demo: build ## let a scripted agent edit a small project, then review what it did
 	scripts/demo.sh
 
-picture: build ## draw doc/review.png from the real screen
-	@scripts/nvim.sh 0.12
-	$(GO) run -buildvcs=false ./test/picture doc/review.png
+picture: ## draw doc/review.png from the real screen
+	@scripts/nvim.sh 0.10 >/dev/null && scripts/nvim.sh 0.12 >/dev/null
+	SANDBOX_PICTURE=$(CURDIR)/doc/review.png $(GO) test -buildvcs=false -count=1 -run 'TestTheReview/root' ./test/demo
 
 install: build ## install the binary, its man page and the plugin below PREFIX
 	install -Dm755 bin/sandbox $(DESTDIR)$(PREFIX)/bin/sandbox

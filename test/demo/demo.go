@@ -26,7 +26,7 @@ const name = "demo"
 // do with the user's own sandboxes.
 type demo struct {
 	root    string // the checkout
-	binary  string // bin/sandbox
+	binary  string // of sandbox
 	work    string // everything that this run makes
 	project string
 	storage string
@@ -35,11 +35,7 @@ type demo struct {
 	before  map[string][]byte // the project as the agent found it
 }
 
-func prepare(root string) (*demo, error) {
-	root, err := filepath.Abs(root)
-	if err != nil {
-		return nil, err
-	}
+func prepare(root, binary string) (*demo, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return nil, err
@@ -49,7 +45,7 @@ func prepare(root string) (*demo, error) {
 		return nil, err
 	}
 	d := &demo{
-		root: root, binary: filepath.Join(root, "bin", "sandbox"), work: work,
+		root: root, binary: binary, work: work,
 		project: filepath.Join(work, "todo"), storage: filepath.Join(work, "storage"),
 		agent: filepath.Join(work, "agent.sh"),
 		word:  "motto-" + strings.ToLower(rand.Text()[:10]),

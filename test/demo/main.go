@@ -12,12 +12,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
 
 func main() {
-	root := flag.String("root", ".", "the checkout")
+	root := flag.String("root", "", "the checkout, an absolute path")
 	flag.Parse()
 	// Ctrl-C ends the command that runs; this process lives on to clean up.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, unix.SIGTERM)
@@ -28,7 +29,7 @@ func main() {
 }
 
 func run(root string) (err error) {
-	d, err := prepare(root)
+	d, err := prepare(root, filepath.Join(root, "bin", "sandbox"))
 	if err != nil {
 		return err
 	}
