@@ -65,7 +65,7 @@ func compareText(path string, host, sandbox Side, attribute func(Kind, string, s
 		hunks = append(hunks, attribute(EOL, h.style.String(), s.style.String()))
 	}
 	hostIdx, sandboxIdx := indexLines(h.norm), indexLines(s.norm)
-	edits := compareLines(h.norm, s.norm, hostIdx, sandboxIdx)
+	edits := compareLines(h.norm, s.norm, hostIdx, sandboxIdx, fineLines)
 	ids := lineIDs(path, edits, h.norm, s.norm, hostIdx, sandboxIdx)
 	for i, e := range edits {
 		hunk := Hunk{

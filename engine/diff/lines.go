@@ -34,18 +34,26 @@ func (x index) lines() int { return len(x) - 1 }
 // cut returns the bytes of lines [from, to), line ends included.
 func (x index) cut(norm []byte, from, to int) []byte { return norm[x[from]:x[to]] }
 
+// fineLines is how many lines of both sides together, without the common first
+// and last ones, get the fine cut. The library needs 25 µs a line at worst
+// (lines that are few and shuffled; 5 s here); beyond it, it aligns only at
+// lines that occur once on each side, in time that no text can stretch.
+const fineLines = 200_000
+
 // compareLines finds the runs of lines in which two texts differ. A line is
-// all up to and with its LF.
-func compareLines(host, sandbox []byte, hostIdx, sandboxIdx index) []edit {
+// all up to and with its LF. It is cut finely up to a number of lines.
+func compareLines(host, sandbox []byte, hostIdx, sandboxIdx index, fine int) []edit {
 	if bytes.Equal(host, sandbox) {
 		return nil
 	}
 	if len(host) == 0 || len(sandbox) == 0 {
 		return []edit{{h1: hostIdx.lines(), s1: sandboxIdx.lines()}}
 	}
-	edits, ok := runDiffer(host, sandbox)
+	middle := onlyTheMiddle(host, sandbox, hostIdx, sandboxIdx)
+	coarse := middle.h1-middle.h0+middle.s1-middle.s0 > fine
+	edits, ok := runDiffer(host, sandbox, coarse)
 	if !ok || !consistent(edits, host, sandbox, hostIdx, sandboxIdx) {
-		return []edit{onlyTheMiddle(host, sandbox, hostIdx, sandboxIdx)}
+		return []edit{middle}
 	}
 	return edits
 }
@@ -53,13 +61,17 @@ func compareLines(host, sandbox []byte, hostIdx, sandboxIdx index) []edit {
 // runDiffer asks the library. The texts come from programs that nobody
 // trusts and the library is young: a panic in it must cost the fine cut of
 // one file, not the whole review.
-func runDiffer(host, sandbox []byte) (edits []edit, ok bool) {
+func runDiffer(host, sandbox []byte, coarse bool) (edits []edit, ok bool) {
 	defer func() {
 		if recover() != nil {
 			edits, ok = nil, false
 		}
 	}()
-	found := textdiff.Hunks(host, sandbox, znkr.Context(0), textdiff.IndentHeuristic())
+	options := []znkr.Option{znkr.Context(0), textdiff.IndentHeuristic()}
+	if coarse {
+		options = append(options, znkr.Fast())
+	}
+	found := textdiff.Hunks(host, sandbox, options...)
 	edits = make([]edit, len(found))
 	for i, h := range found {
 		edits[i] = edit{h.LineNoX, h.EndLineNoX, h.LineNoY, h.EndLineNoY}

@@ -23,6 +23,9 @@ func Similarity(a, b []byte) float64 {
 	return min(nearly, float64(2*sameBytes(left.norm, right.norm))/float64(total))
 }
 
+// similarLines is fineLines for Similarity, which is asked about many pairs.
+const similarLines = 25_000
+
 func tooMuch(data []byte) bool {
 	return len(data) > MaxTextBytes || bytes.Count(data, []byte{'\n'}) > MaxTextLines
 }
@@ -49,7 +52,7 @@ func sameBytes(a, b []byte) int {
 	// Beyond the budget: what the line differ leaves.
 	aIdx = indexLines(aMid)
 	same += len(aMid)
-	for _, gone := range compareLines(aMid, bMid, aIdx, indexLines(bMid)) {
+	for _, gone := range compareLines(aMid, bMid, aIdx, indexLines(bMid), similarLines) {
 		same -= len(aIdx.cut(aMid, gone.h0, gone.h1))
 	}
 	return same

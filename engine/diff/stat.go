@@ -31,7 +31,7 @@ func Count(host, sandbox Side) (added, removed int) {
 	if len(h.norm) == 0 || len(s.norm) == 0 {
 		return s.lines(), h.lines()
 	}
-	for _, e := range compareLines(h.norm, s.norm, indexLines(h.norm), indexLines(s.norm)) {
+	for _, e := range compareLines(h.norm, s.norm, indexLines(h.norm), indexLines(s.norm), fineLines) {
 		added += e.s1 - e.s0
 		removed += e.h1 - e.h0
 	}

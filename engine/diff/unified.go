@@ -149,7 +149,7 @@ func (w patchWriter) names(aName, bName string, old, changed blob) {
 // hunks writes the edits, those that are near each other as one hunk.
 func (w patchWriter) hunks(old, changed []byte) {
 	oldIdx, newIdx := indexLines(old), indexLines(changed)
-	edits := compareLines(old, changed, oldIdx, newIdx)
+	edits := compareLines(old, changed, oldIdx, newIdx, fineLines)
 	for len(edits) > 0 {
 		n := 1
 		for n < len(edits) && edits[n].h0-edits[n-1].h1 <= 2*w.context {
