@@ -29,6 +29,7 @@ type Info struct {
 	Net     string
 	Mode    string
 	Project string
+	Problem string // why it cannot be read or counted, "" for most
 }
 
 // RunOptions is one command to run.
@@ -57,6 +58,8 @@ type Changes struct {
 	Matching []changes.Change
 	External int // changes that the query did not match
 	Ignored  int
+	// Unreadable are directories of the sandbox that could not be looked into.
+	Unreadable []string
 }
 
 // FileDiff is one path compared.
@@ -95,6 +98,7 @@ type DecideOptions struct {
 //	(*Engine).Info(ctx, name) (Info, error)
 //	(*Engine).Changes(ctx, name, Query) (Changes, error)
 //	(*Engine).Diff(ctx, name, path string) (FileDiff, error)
+//	(*Engine).EachDiff(ctx, name, Query, func(FileDiff) error) (Changes, error)
 //	(*Engine).Accept(ctx, name, DecideOptions) (apply.Result, error)
 //	(*Engine).Reject(ctx, name, DecideOptions) (apply.Result, error)
 //	(*Engine).Undo(ctx, name, id string) (apply.Result, error)      // id "" = newest

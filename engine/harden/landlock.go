@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// landlockScopesABI is the first Landlock version that has scopes (Linux 6.12).
-const landlockScopesABI = 6
+// LandlockScopesABI is the first Landlock version that has scopes (Linux 6.12).
+const LandlockScopesABI = 6
 
 // rulesetAttr is struct landlock_ruleset_attr as of ABI 6.
 type rulesetAttr struct {
@@ -26,7 +26,7 @@ type rulesetAttr struct {
 func Landlock() (applied bool, err error) {
 	const version = 1 // LANDLOCK_CREATE_RULESET_VERSION
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, version)
-	if errno != 0 || abi < landlockScopesABI {
+	if errno != 0 || abi < LandlockScopesABI {
 		return false, nil
 	}
 	attr := rulesetAttr{scoped: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL}

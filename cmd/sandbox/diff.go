@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"sandbox/engine"
+	"sandbox/engine/changes"
+	"sandbox/engine/diff"
+	"sandbox/engine/pattern"
+	"sandbox/engine/termsafe"
+)
+
+const diffHelp = `Prints a patch that "git apply" and "patch -p1" take in the working directory.
+Paths outside it are relative to / and need their own "git apply" there.
+On a terminal, control characters are made visible; piped, the bytes are exact.
+--json gives the blocks with the ids that "accept --hunk" takes.
+`
+
+func diffAction(ctx context.Context, a *app) error {
+	e, name, dir, err := a.openHere()
+	if err != nil {
+		return err
+	}
+	query := engine.Query{Dir: dir, Patterns: a.args, Ignored: a.ignored}
+	if a.json {
+		return a.diffJSON(ctx, e, name, query)
+	}
+	var to io.Writer = a.out
+	safe := termsafe.NewWriter(a.out)
+	if a.outTTY {
+		to = safe
+	}
+	outside := false
+	_, err = e.EachDiff(ctx, name, query, func(f engine.FileDiff) error {
+		outside = outside || !pattern.Below(f.Change.Path, dir)
+		return writePatch(to, dir, f)
+	})
+	if serr := safe.Flush(); err == nil {
+		err = serr
+	}
+	if err != nil {
+		return ignorePipe(err)
+	}
+	if outside {
+		a.notef("sandbox: paths outside the working directory are relative to /")
+	}
+	return a.finish()
+}
+
+func (a *app) diffJSON(ctx context.Context, e *engine.Engine, name string, query engine.Query) error {
+	files := []document{}
+	_, err := e.EachDiff(ctx, name, query, func(f engine.FileDiff) error {
+		row := document{
+			"kind": f.Change.Kind, "host_hash": f.HostHash, "sandbox_hash": f.SandboxHash,
+			"base": f.Base, "hunks": hunkRows(f.Hunks),
+		}
+		putText(row, "path", f.Change.Path)
+		if f.Change.Kind == changes.Renamed {
+			putText(row, "from", f.Change.From)
+		}
+		files = append(files, row)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	a.answer(document{"sandbox": name, "files": files})
+	return a.finish()
+}
+
+func hunkRows(hunks []diff.Hunk) []document {
+	rows := make([]document, 0, len(hunks))
+	for _, h := range hunks {
+		lines := make([]document, 0, len(h.Lines))
+		for _, l := range h.Lines {
+			row := document{"op": l.Op, "text": string(l.Text)}
+			if !utf8.Valid(l.Text) {
+				row["text_bytes"] = base64.StdEncoding.EncodeToString(l.Text)
+			}
+			lines = append(lines, row)
+		}
+		row := document{"id": h.ID, "kind": h.Kind, "host": h.Host, "sandbox": h.Sandbox, "lines": lines}
+		if h.Old != "" || h.New != "" {
+			putText(row, "old", h.Old)
+			putText(row, "new", h.New)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// writePatch writes the patch of one file, with three lines of context.
+func writePatch(w io.Writer, dir string, f engine.FileDiff) error {
+	from := f.Change.Path
+	if f.Change.Kind == changes.Renamed {
+		from = f.Change.From
+	}
+	return diff.Unified(w, patchPath(dir, from), patchPath(dir, f.Change.Path), f.Host, f.Sandbox, 3)
+}
+
+// ignorePipe is nil for a reader who has seen enough.
+func ignorePipe(err error) error {
+	if errors.Is(err, unix.EPIPE) {
+		return nil
+	}
+	return err
+}
+
+// patchPath is a path as a patch header has it.
+func patchPath(dir, path string) string {
+	if pattern.Below(path, dir) && path != dir && dir != "/" {
+		return path[len(dir)+1:]
+	}
+	return strings.TrimPrefix(path, "/")
+}

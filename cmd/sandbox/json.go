@@ -1,0 +1,53 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"unicode/utf8"
+
+	"sandbox/engine/fault"
+)
+
+// document is the one JSON object that --json prints.
+type document map[string]any
+
+// answer prints the document. It is printed once: a later error goes to
+// standard error only.
+func (a *app) answer(d document) {
+	if _, ok := d["ok"]; !ok {
+		d["ok"] = true
+	}
+	a.answered = true
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(d) // maps of plain values: only the writer can fail, and finish says so
+}
+
+// errorDocument is the answer of a call that failed.
+func errorDocument(err error) document {
+	e := document{"code": fault.CodeOf(err), "message": err.Error()}
+	putText(e, "message", err.Error())
+	if hint := fault.HintOf(err); hint != "" {
+		putText(e, "hint", hint)
+	}
+	var fe *fault.Error
+	if errors.As(err, &fe) {
+		if fe.Op != "" {
+			e["op"] = fe.Op
+		}
+		if fe.Path != "" {
+			putText(e, "path", fe.Path)
+		}
+	}
+	return document{"ok": false, "error": e}
+}
+
+// putText sets a key to a text that may be any bytes. What is not UTF-8 is also
+// given exactly, in base64, as KEY_bytes.
+func putText(d document, key, text string) {
+	d[key] = text
+	if !utf8.ValidString(text) {
+		d[key+"_bytes"] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+}

@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"sandbox/engine/changes"
+	"sandbox/engine/fault"
+	"sandbox/engine/pattern"
+)
+
+// Changes finds the changes that a query means. A pattern that matches nothing
+// is a fault with code NoMatch; a query without patterns may match nothing.
+func (e *Engine) Changes(ctx context.Context, name string, q Query) (Changes, error) {
+	b, err := e.open(name)
+	if err != nil {
+		return Changes{}, err
+	}
+	found, _, err := b.query(ctx, q)
+	return found, err
+}
+
+// query scans and matches. It also gives the matcher, which knows what was
+// named exactly.
+func (b *box) query(ctx context.Context, q Query) (Changes, *matcher, error) {
+	set, err := changes.Scan(ctx, b.tree, scanOptions())
+	if err != nil {
+		return Changes{}, nil, err
+	}
+	m, err := compile(q, set)
+	if err != nil {
+		return Changes{}, nil, err
+	}
+	found := Changes{Matching: []changes.Change{}, Ignored: set.Ignored, Unreadable: set.Unreadable}
+	wanted := make([]bool, len(set.Changes))
+	for i := range set.Changes {
+		wanted[i] = m.match(&set.Changes[i])
+	}
+	if err := m.unused(); err != nil {
+		return Changes{}, nil, err
+	}
+	if q.Counts {
+		index := make(map[string]bool, len(wanted))
+		for i, w := range wanted {
+			if w {
+				index[set.Changes[i].Path] = true
+			}
+		}
+		if err := changes.Count(ctx, set, func(c *changes.Change) bool { return index[c.Path] }); err != nil {
+			return Changes{}, nil, err
+		}
+	}
+	for i, w := range wanted {
+		if w {
+			found.Matching = append(found.Matching, set.Changes[i])
+		} else {
+			found.External++
+		}
+	}
+	return found, m, nil
+}
+
+// matcher decides which changes a query means.
+type matcher struct {
+	all      bool
+	dirs     []string // without patterns: the directory, as given and resolved
+	patterns []pattern.Pattern
+	used     []bool
+}
+
+func compile(q Query, set *changes.Set) (*matcher, error) {
+	m := &matcher{all: q.All || (q.Dir == "" && len(q.Patterns) == 0)}
+	if m.all {
+		return m, nil
+	}
+	if q.Dir != "" && q.Dir[0] != '/' {
+		return nil, fault.New(fault.Usage, "find changes", q.Dir, "the directory is not absolute", "")
+	}
+	if len(q.Patterns) == 0 {
+		m.dirs = []string{strings.TrimSuffix(q.Dir, "/"), resolve(q.Dir)}
+		return m, nil
+	}
+	dir := q.Dir
+	if dir == "" {
+		dir = "/"
+	}
+	facts := pattern.Facts{Resolve: resolve, Exists: func(abs string) bool { return exists(set, abs) }}
+	for _, text := range q.Patterns {
+		p, err := pattern.Compile(dir, text, facts)
+		if err != nil {
+			return nil, err
+		}
+		m.patterns = append(m.patterns, p)
+	}
+	m.used = make([]bool, len(m.patterns))
+	return m, nil
+}
+
+// exists reports whether a path is on the host or in the change set.
+func exists(set *changes.Set, abs string) bool {
+	var st unix.Stat_t
+	if unix.Lstat(abs, &st) == nil {
+		return true
+	}
+	for i := range set.Changes {
+		c := &set.Changes[i]
+		if pattern.Below(c.Path, abs) || (c.From != "" && pattern.Below(c.From, abs)) {
+			return true
+		}
+	}
+	return false
+}
+
+// match reports whether a change is meant. Either path of a rename is enough.
+func (m *matcher) match(c *changes.Change) bool {
+	if m.all {
+		return true
+	}
+	paths := []string{c.Path}
+	if c.From != "" {
+		paths = append(paths, c.From)
+	}
+	hit := false
+	for _, path := range paths {
+		for _, dir := range m.dirs {
+			if dir == "" || pattern.Below(path, dir) {
+				return true
+			}
+		}
+		for i, p := range m.patterns {
+			if p.Match(path) {
+				m.used[i] = true
+				hit = true
+			}
+		}
+	}
+	return hit
+}
+
+// names reports whether a pattern is exactly the path of a change.
+func (m *matcher) names(c *changes.Change) bool {
+	for _, p := range m.patterns {
+		if p.Names(c.Path) || (c.Kind == changes.Renamed && p.Names(c.From)) {
+			return true
+		}
+	}
+	return false
+}
+
+// unused is the error for the first pattern that matched nothing.
+func (m *matcher) unused() error {
+	for i, used := range m.used {
+		if !used {
+			return fault.New(fault.NoMatch, "find changes", m.patterns[i].Text, "nothing that changed matches",
+				"`sandbox status /` lists all changes; nothing was done.")
+		}
+	}
+	return nil
+}
