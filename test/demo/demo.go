@@ -167,10 +167,9 @@ func (d *demo) blockWithTheWord() (string, error) {
 	}
 	var diff struct {
 		Files []struct {
-			Path  string
 			Hunks []struct {
 				ID    string
-				Lines []string
+				Lines json.RawMessage
 			}
 		}
 	}
@@ -179,7 +178,7 @@ func (d *demo) blockWithTheWord() (string, error) {
 	}
 	for _, file := range diff.Files {
 		for _, hunk := range file.Hunks {
-			if strings.Contains(strings.Join(hunk.Lines, "\n"), d.word) {
+			if bytes.Contains(hunk.Lines, []byte(d.word)) {
 				return hunk.ID, nil
 			}
 		}
