@@ -11,18 +11,29 @@ import (
 // RemoveAll removes an entry, a directory with all that is in it. It does not
 // go into other mounts (EXDEV), and nothing there is no error.
 func (a At) RemoveAll() error {
+	if err := a.removeAll(); err != nil && !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	return nil
+}
+
+// removeAll is RemoveAll, except that ENOENT says that somebody else was
+// quicker somewhere: the keeper clears work directories while a delete runs.
+func (a At) removeAll() error {
 	err := a.Unlink()
-	if err == nil || errors.Is(err, unix.ENOENT) {
+	if err == nil {
 		return nil
 	}
 	now, serr := a.Stat()
-	if serr != nil {
+	switch {
+	case serr != nil:
 		return serr
-	}
-	if now.Type != entry.Dir {
+	case now.Type == entry.None:
+		return nil
+	case now.Type != entry.Dir:
 		return err
 	}
-	if err := a.Rmdir(); err == nil || errors.Is(err, unix.ENOENT) {
+	if err := a.Rmdir(); err == nil {
 		return nil
 	}
 	// The owner may remove what is in a directory that he cannot write now.
@@ -43,8 +54,5 @@ func (a At) RemoveAll() error {
 			return err
 		}
 	}
-	if err := a.Rmdir(); err != nil && !errors.Is(err, unix.ENOENT) {
-		return err
-	}
-	return nil
+	return a.Rmdir()
 }
