@@ -14,4 +14,8 @@ require (
 	znkr.io/diff v1.0.0
 )
 
-require golang.org/x/text v0.44.0 // indirect
+require (
+	github.com/creack/pty v1.1.24 // indirect
+	golang.org/x/text v0.44.0 // indirect
+	golang.org/x/tools v0.52.0 // indirect
+)
