@@ -141,7 +141,8 @@ func sameLines(lines []Line, op string, norm []byte) bool {
 	return len(norm) == 0
 }
 
+const lookAgain = "The file changed since it was compared; look at it again."
+
 func misfit(reason string) error {
-	return fault.New(fault.Stale, "apply a block", "", reason,
-		"The file changed since it was compared; look at it again.")
+	return fault.New(fault.Stale, "apply a block", "", reason, lookAgain)
 }

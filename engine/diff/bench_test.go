@@ -20,10 +20,9 @@ func benchPairs(n int) map[string][2]Side {
 			line = "}\n"
 		}
 		base.WriteString(line)
-		switch {
-		case i%(n/10) == n/20:
+		if i%(n/10) == n/20 {
 			few.WriteString("changed\n")
-		default:
+		} else {
 			few.WriteString(line)
 		}
 		if rng.IntN(10) == 0 {

@@ -1,33 +1,29 @@
 package diff
 
-import (
-	"bufio"
-	"compress/zlib"
-	"fmt"
-)
+import "compress/zlib"
 
 // binary writes both contents in git's binary form: the new one to go
 // forward, the old one so that the patch can be taken back.
 func (w patchWriter) binary(old, changed []byte) {
-	w.WriteString("GIT binary patch\n")
+	w.print("GIT binary patch\n")
 	w.literal(changed)
 	w.literal(old)
 }
 
 func (w patchWriter) literal(data []byte) {
-	fmt.Fprintf(w, "literal %d\n", len(data))
-	lines := &base85Lines{w: w.Writer}
+	w.print("literal %d\n", len(data))
+	lines := &base85Lines{w: w}
 	z := zlib.NewWriter(lines)
-	z.Write(data) // its errors are those of w, which keeps them until Flush
-	z.Close()
+	_, _ = z.Write(data) // base85Lines never fails
+	_ = z.Close()
 	lines.end()
-	w.WriteByte('\n')
+	w.char('\n')
 }
 
 // base85Lines writes bytes as git does: up to 52 a line, the line's length as
 // a letter in front, four bytes as five characters, most significant first.
 type base85Lines struct {
-	w    *bufio.Writer
+	w    patchWriter
 	line [52]byte
 	n    int
 }
@@ -53,9 +49,9 @@ func (l *base85Lines) end() {
 		return
 	}
 	if l.n <= 26 {
-		l.w.WriteByte(byte('A' + l.n - 1))
+		l.w.char(byte('A' + l.n - 1))
 	} else {
-		l.w.WriteByte(byte('a' + l.n - 27))
+		l.w.char(byte('a' + l.n - 27))
 	}
 	clear(l.line[l.n:])
 	for i := 0; i < l.n; i += 4 {
@@ -65,8 +61,8 @@ func (l *base85Lines) end() {
 			chars[j] = base85[group%85]
 			group /= 85
 		}
-		l.w.Write(chars[:])
+		l.w.bytes(chars[:])
 	}
-	l.w.WriteByte('\n')
+	l.w.char('\n')
 	l.n = 0
 }

@@ -12,18 +12,14 @@ func Select(hunks []Hunk, ids []string) ([]Hunk, error) {
 	}
 	wanted := make(map[string]bool, len(ids))
 	for _, id := range ids {
-		reason := ""
 		switch count[id] {
 		case 1:
 			wanted[id] = true
-			continue
 		case 0:
-			reason = "there is no such block now"
+			return nil, noBlock(id, "there is no such block now")
 		default:
-			reason = "the id names more than one block"
+			return nil, noBlock(id, "the id names more than one block")
 		}
-		return nil, fault.New(fault.Stale, "find block", id, reason,
-			"The file changed since it was compared; look at it again.")
 	}
 	var selected []Hunk
 	for _, h := range hunks {
@@ -32,6 +28,10 @@ func Select(hunks []Hunk, ids []string) ([]Hunk, error) {
 		}
 	}
 	return selected, nil
+}
+
+func noBlock(id, reason string) error {
+	return fault.New(fault.Stale, "find block", id, reason, lookAgain)
 }
 
 // Among is the choice, for Apply, of exactly these hunks.

@@ -3,7 +3,7 @@ package diff
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha1" //nolint:gosec // git's names of contents, which the binary patch format demands
+	"crypto/sha1" // git's names of contents, which the binary patch format demands
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -23,7 +23,7 @@ import (
 // count as missing. Nothing is written when there is no difference left.
 func Unified(w io.Writer, aName, bName string, host, sandbox Side, context int) error {
 	old, changed := blobOf(host), blobOf(sandbox)
-	out := patchWriter{Writer: bufio.NewWriter(w), context: max(0, context)}
+	out := patchWriter{out: bufio.NewWriter(w), context: max(0, context)}
 	switch {
 	case old.mode == 0 && changed.mode == 0:
 	case old.mode != 0 && changed.mode != 0 && old.link != changed.link:
@@ -32,7 +32,7 @@ func Unified(w io.Writer, aName, bName string, host, sandbox Side, context int) 
 	default:
 		out.entry(aName, bName, old, changed)
 	}
-	return out.Flush()
+	return out.out.Flush()
 }
 
 // blob is a side as git sees it.
@@ -69,7 +69,7 @@ func (b blob) name() string {
 	if b.mode == 0 {
 		return strings.Repeat("0", 2*sha1.Size)
 	}
-	h := sha1.New() //nolint:gosec // see the import
+	h := sha1.New()
 	fmt.Fprintf(h, "blob %d\x00", len(b.data))
 	h.Write(b.data)
 	return hex.EncodeToString(h.Sum(nil))
@@ -84,11 +84,17 @@ func (b blob) text() bool {
 	return !looksBinary(b.data) && bytes.Count(b.data, []byte{'\n'}) <= MaxTextLines
 }
 
-// patchWriter writes patches. Its errors are bufio's: they stay until Flush.
+// patchWriter writes patches. The errors of out stay in it until its Flush.
 type patchWriter struct {
-	*bufio.Writer
+	out     *bufio.Writer
 	context int
 }
+
+func (w patchWriter) print(format string, args ...any) { fmt.Fprintf(w.out, format, args...) }
+
+func (w patchWriter) bytes(b []byte) { _, _ = w.out.Write(b) }
+
+func (w patchWriter) char(c byte) { _ = w.out.WriteByte(c) }
 
 func (w patchWriter) entry(aName, bName string, old, changed blob) {
 	sameData := bytes.Equal(old.data, changed.data)
@@ -112,27 +118,27 @@ func (w patchWriter) entry(aName, bName string, old, changed blob) {
 }
 
 func (w patchWriter) header(aName, bName string, old, changed blob) {
-	fmt.Fprintf(w, "diff --git %s %s\n", quoteWord("a/"+aName), quoteWord("b/"+bName))
+	w.print("diff --git %s %s\n", quoteWord("a/"+aName), quoteWord("b/"+bName))
 	switch {
 	case old.mode == 0:
-		fmt.Fprintf(w, "new file mode %06o\n", changed.mode)
+		w.print("new file mode %06o\n", changed.mode)
 	case changed.mode == 0:
-		fmt.Fprintf(w, "deleted file mode %06o\n", old.gitMode())
+		w.print("deleted file mode %06o\n", old.gitMode())
 	case old.mode != changed.mode:
-		fmt.Fprintf(w, "old mode %06o\nnew mode %06o\n", old.mode, changed.mode)
+		w.print("old mode %06o\nnew mode %06o\n", old.mode, changed.mode)
 	}
 	if aName != bName {
-		fmt.Fprintf(w, "similarity index %d%%\n", int(100*Similarity(old.data, changed.data)))
-		fmt.Fprintf(w, "rename from %s\nrename to %s\n", quote(aName), quote(bName))
+		w.print("similarity index %d%%\n", int(100*Similarity(old.data, changed.data)))
+		w.print("rename from %s\nrename to %s\n", quote(aName), quote(bName))
 	}
 }
 
 func (w patchWriter) index(old, changed blob) {
-	fmt.Fprintf(w, "index %s..%s", old.name(), changed.name())
+	w.print("index %s..%s", old.name(), changed.name())
 	if old.mode == changed.mode {
-		fmt.Fprintf(w, " %06o", changed.gitMode())
+		w.print(" %06o", changed.gitMode())
 	}
-	w.WriteByte('\n')
+	w.char('\n')
 }
 
 func (w patchWriter) names(aName, bName string, old, changed blob) {
@@ -143,7 +149,7 @@ func (w patchWriter) names(aName, bName string, old, changed blob) {
 	if changed.mode != 0 {
 		b = quoteLine("b/" + bName)
 	}
-	fmt.Fprintf(w, "--- %s\n+++ %s\n", a, b)
+	w.print("--- %s\n+++ %s\n", a, b)
 }
 
 // hunks writes the edits, those that are near each other as one hunk.
@@ -165,7 +171,7 @@ func (w patchWriter) hunk(edits []edit, old, changed []byte, oldIdx, newIdx inde
 	before := min(w.context, first.h0)
 	after := min(w.context, oldIdx.lines()-last.h1)
 	at := first.h0 - before
-	fmt.Fprintf(w, "@@ -%s +%s @@\n", hunkRange(at, last.h1+after), hunkRange(first.s0-before, last.s1+after))
+	w.print("@@ -%s +%s @@\n", hunkRange(at, last.h1+after), hunkRange(first.s0-before, last.s1+after))
 	for _, e := range edits {
 		w.lines(' ', oldIdx, old, at, e.h0)
 		w.lines('-', oldIdx, old, e.h0, e.h1)
@@ -178,10 +184,10 @@ func (w patchWriter) hunk(edits []edit, old, changed []byte, oldIdx, newIdx inde
 func (w patchWriter) lines(op byte, idx index, data []byte, from, to int) {
 	for i := from; i < to; i++ {
 		line := idx.cut(data, i, i+1)
-		w.WriteByte(op)
-		w.Write(line)
+		w.char(op)
+		w.bytes(line)
 		if line[len(line)-1] != '\n' {
-			w.WriteString("\n\\ No newline at end of file\n")
+			w.print("\n\\ No newline at end of file\n")
 		}
 	}
 }

@@ -14,6 +14,7 @@ package termsafe
 import (
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -63,7 +64,7 @@ func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 func (t *Writer) Write(p []byte) (int, error) {
 	in := p
 	if len(t.rest) > 0 {
-		in = append(t.rest, p...)
+		in = slices.Concat(t.rest, p)
 	}
 	out, used := escape(t.buf[:0], in, true, false)
 	t.buf = out
