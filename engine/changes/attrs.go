@@ -15,7 +15,7 @@ type dirAttrs struct {
 	opaque   bool   // hides the lower directory of that name
 	xwhite   bool   // may hold whiteouts that are files with an xattr (Linux 6.7)
 	redirect string // the lower directory has another name
-	mark     int64  // see MarkAccepted
+	marks    marks  // see MarkAccepted
 	xattrs   map[string][]byte
 }
 
@@ -41,7 +41,7 @@ func readDirAttrs(fd int, prefix string) (dirAttrs, error) {
 		case "redirect":
 			a.redirect = string(getValue(fd, name))
 		case markName:
-			a.mark = parseMark(getValue(fd, name))
+			a.marks = parseMarks(getValue(fd, name))
 		}
 	}
 	if hasKept(names) {

@@ -1,7 +1,10 @@
 package changes
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,17 +16,28 @@ import (
 // private attributes: programs inside can neither see nor set it.
 const markName = "sandbox.accepted"
 
-// MarkAccepted writes on an upper entry up to which moment (ctime on the host,
-// in nanoseconds since 1970) the host's state came from the sandbox itself.
-// Without it the host file that an accept wrote would be newer than the
-// copy-up: the next change inside would look like a conflict, and a deletion
-// inside an opaque directory could not be told from a file that the host made.
+const (
+	// maxWindows bounds the size of a mark; the oldest ones go first.
+	maxWindows = 12
+	// windowGap joins the many writes of one operation into one window.
+	windowGap = int64(time.Second)
+	// windowSlack widens the windows for deletions: what lay below a deleted
+	// directory was written a moment before or after the directory's own mark.
+	windowSlack = int64(2 * time.Second)
+)
+
+// MarkAccepted writes on an upper entry that the host's state of a moment
+// (a ctime there, in nanoseconds since 1970) was made by an accept or an undo,
+// not by the user. Without it the host file that an accept wrote would be newer
+// than the copy-up: the next change inside would look like a conflict, and a
+// deletion inside an opaque directory could not be told from a file that the
+// host made later.
 //
-// Accept calls it, after the host was written, for each upper regular file and
-// directory that it took, and for the upper directory that each of them lies in:
-// hostCtimeNs is the ctime of what now is on the host (the largest one for a
-// directory). A mark only grows. Symlinks and special files cannot carry one
-// and need none: nil is returned.
+// It is called after the host was written, for each upper regular file and
+// directory whose host entry was written, and for the upper directory that
+// each of them lies in (also when the upper has only a whiteout, or nothing,
+// for the entry): hostCtimeNs is the ctime of what is on the host now.
+// Symlinks and special files cannot carry a mark and need none: nil is returned.
 //
 // upperPath is an absolute path whose directory part holds no symlink, such as
 // "/proc/self/fd/N/name" or Change.Upper.
@@ -35,31 +49,79 @@ func MarkAccepted(upperPath, prefix string, hostCtimeNs int64) error {
 	if kind := st.Mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
 		return nil
 	}
-	if readMark(upperPath, prefix) >= hostCtimeNs {
+	m := readMarks(upperPath, prefix)
+	if m.covers(hostCtimeNs, 0) {
 		return nil
 	}
-	value := strconv.FormatInt(hostCtimeNs, 10)
+	value := m.with(hostCtimeNs).String()
 	if err := unix.Lsetxattr(upperPath, prefix+markName, []byte(value), 0); err != nil {
 		return fault.Wrap(fault.Failed, "mark as accepted", upperPath, err)
 	}
 	return nil
 }
 
-// readMark returns the moment of MarkAccepted, 0 when there is none. A time in
-// the future is no mark: it would hide every later change of the host.
-func readMark(upperPath, prefix string) int64 {
-	var buf [32]byte
-	n, err := unix.Lgetxattr(upperPath, prefix+markName, buf[:])
-	if err != nil {
-		return 0
-	}
-	return parseMark(buf[:n])
+// window is a span of time in which we wrote to the host, both ends included.
+type window struct{ from, to int64 }
+
+// marks are the windows of one upper entry, oldest first.
+type marks []window
+
+func (m marks) covers(ns, slack int64) bool {
+	return slices.ContainsFunc(m, func(w window) bool { return w.from-slack <= ns && ns <= w.to+slack })
 }
 
-func parseMark(value []byte) int64 {
-	ns, err := strconv.ParseInt(string(value), 10, 64)
-	if err != nil || ns < 0 || ns > time.Now().Add(time.Minute).UnixNano() {
-		return 0
+// last is the end of the newest window, 0 when there is none.
+func (m marks) last() int64 {
+	end := int64(0)
+	for _, w := range m {
+		end = max(end, w.to)
 	}
-	return ns
+	return end
+}
+
+func (m marks) with(ns int64) marks {
+	for i, w := range m {
+		if w.from-windowGap <= ns && ns <= w.to+windowGap {
+			out := slices.Clone(m)
+			out[i] = window{min(w.from, ns), max(w.to, ns)}
+			return out
+		}
+	}
+	out := append(slices.Clone(m), window{ns, ns})
+	slices.SortFunc(out, func(a, b window) int { return cmp.Compare(a.to, b.to) })
+	return out[max(0, len(out)-maxWindows):]
+}
+
+// String is the value of the attribute: "from-to" in base 36, comma between.
+func (m marks) String() string {
+	parts := make([]string, len(m))
+	for i, w := range m {
+		parts[i] = strconv.FormatInt(w.from, 36) + "-" + strconv.FormatInt(w.to, 36)
+	}
+	return strings.Join(parts, ",")
+}
+
+// parseMarks drops what it cannot read, and a time in the future, which would
+// hide every later change of the host.
+func parseMarks(value []byte) marks {
+	var out marks
+	limit := time.Now().Add(time.Minute).UnixNano()
+	for part := range strings.SplitSeq(string(value), ",") {
+		a, b, _ := strings.Cut(part, "-")
+		from, errA := strconv.ParseInt(a, 36, 64)
+		to, errB := strconv.ParseInt(b, 36, 64)
+		if errA == nil && errB == nil && from >= 0 && from <= to && to <= limit {
+			out = append(out, window{from, to})
+		}
+	}
+	return out
+}
+
+func readMarks(upperPath, prefix string) marks {
+	var buf [1024]byte
+	n, err := unix.Lgetxattr(upperPath, prefix+markName, buf[:])
+	if err != nil {
+		return nil
+	}
+	return parseMarks(buf[:n])
 }

@@ -30,7 +30,7 @@ func (s *scan) sameDirXattrs(d *dir, name string, up dirAttrs) bool {
 // copied up or made in the sandbox (the upper's btime), and not by an accept.
 // It is asked only when the contents differ.
 func (s *scan) hostIsNewer(upperPath string, up, lo entry.Entry) bool {
-	return lo.CtimeNs > bornAt(up) && lo.CtimeNs > readMark(upperPath, s.tree.Xattr)
+	return lo.CtimeNs > bornAt(up) && !readMarks(upperPath, s.tree.Xattr).covers(lo.CtimeNs, 0)
 }
 
 // bornAt is the moment of the copy-up. On a file system without btime the
@@ -42,18 +42,28 @@ func bornAt(up entry.Entry) int64 {
 	return up.BtimeNs
 }
 
-// whiteoutTime is the latest moment at which a whiteout can have been made.
-// The kernel links one inode to all whiteouts of a mount, so its btime is that
-// of the first one and its ctime that of the last. But the upper directory
-// changes when a name comes into it. Its mtime is the better bound, except when
-// a program set it back (tar does): then it is older than the first whiteout.
-func whiteoutTime(w, parent entry.Entry) int64 {
-	t := min(w.CtimeNs, parent.CtimeNs)
-	if parent.MtimeNs >= w.BtimeNs {
-		t = min(t, parent.MtimeNs)
-	}
-	return t
+// deletion is what is known about a deletion in the sandbox.
+type deletion struct {
+	// since is a moment at which the host's entry was surely not deleted yet.
+	since int64
+	// marks are the times at which we wrote there ourselves.
+	marks marks
 }
+
+// overtaken reports whether the host's entry may be newer than its deletion.
+//
+// A directory's own ctime moves with every entry that comes or goes, so a
+// directory is never the conflict itself; the entries below it are.
+func (d deletion) overtaken(lo entry.Entry) bool {
+	return lo.Type != entry.Dir && lo.CtimeNs > d.since && !d.marks.covers(lo.CtimeNs, windowSlack)
+}
+
+// whiteoutSince bounds when a whiteout was made. The kernel links one inode to
+// all whiteouts of a mount, so its btime is that of the first deletion since
+// the sandbox was started and its ctime that of the last. The earlier one is
+// taken: a host file that changed in between is called a conflict, because to
+// delete the user's newest edit in silence would be worse than to ask.
+func whiteoutSince(w entry.Entry) int64 { return bornAt(w) }
 
 // fdPath names an entry of an open directory for the calls that take no
 // descriptor. It follows no link when the call does not follow name.

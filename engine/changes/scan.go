@@ -163,7 +163,7 @@ func (s *scan) openLayer(l Layer) (d dir, ok bool, err error) {
 	}
 	d = dir{
 		layer: &l, path: l.Host, host: l.Host, upperPath: upperPath,
-		upper: upper, lower: -1, shadow: -1, changed: self,
+		upper: upper, lower: -1, shadow: -1, changed: self, marks: readMarks(upperPath, s.tree.Xattr),
 	}
 	lower, err := entry.OpenDirNoLinks(s.root, l.Host)
 	switch {

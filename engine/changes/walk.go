@@ -1,6 +1,8 @@
 package changes
 
 import (
+	"slices"
+
 	"golang.org/x/sys/unix"
 
 	"sandbox/engine/entry"
@@ -25,11 +27,13 @@ type dir struct {
 	hidden bool
 	// xwhite says that empty files may be whiteouts.
 	xwhite bool
-	// mark is the newest MarkAccepted of this directory and the hidden ones above.
-	mark int64
-	// until is the moment of the deletion: a newer host entry is a conflict.
-	until int64
-	depth int
+	// gone is how and when what it hides was deleted.
+	gone deletion
+	// accepted is when this directory, or one above it that hides, was taken to
+	// the host; 0 when it was not.
+	accepted int64
+	marks    marks // of the upper directory
+	depth    int
 }
 
 func (d *dir) close() {
@@ -133,10 +137,10 @@ func (st *step) hiddenNames(seen map[string]bool) {
 			st.s.cannotRead(join(d.path, n.Name), err)
 			continue
 		}
-		if !lo.Exists() || (d.mark > 0 && lo.BtimeNs > d.mark) {
+		if !lo.Exists() || (d.accepted > 0 && lo.BtimeNs > d.accepted) {
 			continue // the host made it after this directory was accepted
 		}
-		st.deleted(d.lower, n.Name, d.from(n.Name), lo, "", d.until)
+		st.deleted(d.lower, n.Name, d.from(n.Name), lo, "", d.gone)
 	}
 }
 
@@ -162,7 +166,7 @@ func (st *step) shadowNames(seen map[string]bool) {
 		if err != nil || !lo.Exists() {
 			continue
 		}
-		st.deleted(d.shadow, n.Name, "", lo, "", d.changed.CtimeNs)
+		st.deleted(d.shadow, n.Name, "", lo, "", deletion{since: d.changed.CtimeNs})
 	}
 }
 
@@ -188,7 +192,8 @@ func (st *step) one(name string) bool {
 		// In a directory that hides the lower one it means nothing, and so it
 		// does where the host has nothing (any more).
 		if lo.Exists() && !d.hidden {
-			st.deleted(d.lower, name, d.from(name), lo, join(d.upperPath, name), whiteoutTime(up, d.changed))
+			st.deleted(d.lower, name, d.from(name), lo, join(d.upperPath, name),
+				deletion{since: whiteoutSince(up), marks: d.marks})
 		}
 		return false
 	case up.Type == entry.Dir:
@@ -209,22 +214,20 @@ func (st *step) xattrWhiteout(name string, up entry.Entry) bool {
 }
 
 // deleted adds a row, and for a directory all that the host has below it.
-func (st *step) deleted(lower int, name, from string, lo entry.Entry, upperPath string, until int64) {
+func (st *step) deleted(lower int, name, from string, lo entry.Entry, upperPath string, gone deletion) {
 	d := st.d
 	st.rows = append(st.rows, Change{
 		Path: join(d.path, name), From: from, Kind: Deleted, Upper: upperPath,
 		Host: lo, Sandbox: entry.Entry{Type: entry.None}, Added: -1, Removed: -1,
-		// A directory's own ctime moves with every entry that comes or goes;
-		// the entries below it carry the conflict.
-		Conflict: lo.Type != entry.Dir && lo.CtimeNs > until,
+		Conflict: gone.overtaken(lo),
 	})
 	if lo.Type == entry.Dir {
-		st.below(lower, name, from, until)
+		st.below(lower, name, from, gone)
 	}
 }
 
 // below walks a host directory of which the sandbox sees nothing.
-func (st *step) below(lower int, name, from string, until int64) {
+func (st *step) below(lower int, name, from string, gone deletion) {
 	d := st.d
 	path := join(d.path, name)
 	fd, err := entry.OpenDirAt(lower, name)
@@ -238,7 +241,7 @@ func (st *step) below(lower int, name, from string, until int64) {
 	}
 	st.s.submit(dir{
 		layer: d.layer, path: path, host: host, upper: -1, lower: fd, shadow: -1,
-		hidden: true, until: until, depth: d.depth + 1,
+		hidden: true, gone: gone, depth: d.depth + 1,
 	})
 }
 
@@ -258,7 +261,7 @@ func (st *step) file(name string, up, lo entry.Entry) {
 	case lo.Type != up.Type:
 		c.Kind = TypeChanged
 		if lo.Type == entry.Dir {
-			st.below(d.lower, name, c.From, bornAt(up))
+			st.below(d.lower, name, c.From, deletion{bornAt(up), d.marks})
 		} else {
 			c.Conflict = st.s.hostIsNewer(c.Upper, up, lo)
 		}
@@ -295,7 +298,7 @@ func (st *step) directory(name string, up, lo entry.Entry) {
 	sub := dir{
 		layer: d.layer, path: path, host: "", upperPath: c.Upper,
 		upper: -1, lower: -1, shadow: -1, changed: up,
-		hidden: d.hidden, mark: d.mark, until: d.until, depth: d.depth + 1,
+		hidden: d.hidden, gone: d.gone, accepted: d.accepted, depth: d.depth + 1,
 	}
 	fd, err := entry.OpenDirAt(d.upper, name)
 	var attrs dirAttrs
@@ -320,11 +323,11 @@ func (st *step) directory(name string, up, lo entry.Entry) {
 			s.sawOpaque.Store(true)
 		}
 		if attrs.opaque && !sub.hidden {
-			sub.hidden, sub.until = true, bornAt(up)
+			sub.hidden, sub.gone = true, deletion{since: bornAt(up), marks: d.marks}
 		}
 		if sub.hidden {
-			sub.mark = max(sub.mark, attrs.mark)
-			sub.until = max(sub.until, sub.mark)
+			sub.gone.marks = slices.Concat(sub.gone.marks, attrs.marks)
+			sub.accepted = max(sub.accepted, attrs.marks.last())
 		}
 		c.Opaque = sub.hidden
 		sub.host = d.hostChild(name)
@@ -333,7 +336,7 @@ func (st *step) directory(name string, up, lo entry.Entry) {
 			c.Kind = Attributes
 		}
 	}
-	sub.xwhite = attrs.xwhite
+	sub.xwhite, sub.marks = attrs.xwhite, attrs.marks
 	if c.Kind != "" {
 		st.rows = append(st.rows, c)
 	}
@@ -378,7 +381,7 @@ func (st *step) redirected(c *Change, sub *dir, redirect, name string, lo entry.
 		return false
 	}
 	c.Kind, c.From, c.Redirect, c.Host = Renamed, from, true, old
-	sub.host, sub.hidden, sub.mark, sub.until = from, false, 0, 0
+	sub.host, sub.hidden, sub.gone, sub.accepted = from, false, deletion{}, 0
 	sub.lower = s.openLower(parent, base, c.Path, false)
 	if lo.Type == entry.Dir && !d.hidden && d.hostChild(name) != from {
 		c.Opaque = true
