@@ -13,6 +13,7 @@ import (
 	"sandbox/engine"
 	"sandbox/engine/changes"
 	"sandbox/engine/diff"
+	"sandbox/engine/entry"
 	"sandbox/engine/pattern"
 	"sandbox/engine/termsafe"
 )
@@ -39,7 +40,7 @@ func diffAction(ctx context.Context, a *app) error {
 	}
 	outside := false
 	_, err = e.EachDiff(ctx, name, query, func(f engine.FileDiff) error {
-		outside = outside || !pattern.Below(f.Change.Path, dir)
+		outside = outside || !pattern.Below(f.Change.Path, dir) || (f.Change.From != "" && !pattern.Below(f.Change.From, dir))
 		return writePatch(to, dir, f)
 	})
 	if serr := safe.Flush(); err == nil {
@@ -96,13 +97,25 @@ func hunkRows(hunks []diff.Hunk) []document {
 	return rows
 }
 
-// writePatch writes the patch of one file, with three lines of context.
+// patchContext is the number of lines around a change that a patch shows.
+const patchContext = 3
+
+// writePatch writes the patch of one file.
 func writePatch(w io.Writer, dir string, f engine.FileDiff) error {
 	from := f.Change.Path
 	if f.Change.Kind == changes.Renamed {
 		from = f.Change.From
 	}
-	return diff.Unified(w, patchPath(dir, from), patchPath(dir, f.Change.Path), f.Host, f.Sandbox, 3)
+	if pattern.Below(from, dir) != pattern.Below(f.Change.Path, dir) {
+		// No directory has both names, so no program could apply the move.
+		gone := diff.Side{Type: entry.None}
+		err := diff.Unified(w, patchPath(dir, from), patchPath(dir, from), f.Host, gone, patchContext)
+		if err != nil {
+			return err
+		}
+		from, f.Host = f.Change.Path, gone
+	}
+	return diff.Unified(w, patchPath(dir, from), patchPath(dir, f.Change.Path), f.Host, f.Sandbox, patchContext)
 }
 
 // ignorePipe is nil for a reader who has seen enough.

@@ -117,7 +117,7 @@ func (a *app) printTable(dir string, list []changes.Change) {
 		if added[i] != "" {
 			line += fmt.Sprintf("%-*s -%d", addedWidth, added[i], c.Removed)
 		}
-		if notes := notes(c); notes != "" {
+		if notes := a.notes(c); notes != "" {
 			line += "  " + notes
 		}
 		a.printf("   %s %s\n", mark(c.Kind), strings.TrimRight(line, " "))
@@ -162,7 +162,7 @@ func (a *app) label(dir string, c changes.Change) string {
 }
 
 // notes says what the mark and the counts do not.
-func notes(c changes.Change) string {
+func (a *app) notes(c changes.Change) string {
 	var out []string
 	switch c.Kind {
 	case changes.TypeChanged:
@@ -172,7 +172,7 @@ func notes(c changes.Change) string {
 			out = append(out, typeName(t))
 		}
 	case changes.Attributes, changes.Modified, changes.Renamed:
-		out = append(out, attributes(c)...)
+		out = append(out, a.attributes(c)...)
 	}
 	if c.Conflict {
 		out = append(out, "! changed on this machine too")
@@ -187,8 +187,11 @@ func notes(c changes.Change) string {
 	return strings.Join(out, "  ")
 }
 
-func attributes(c changes.Change) []string {
+func (a *app) attributes(c changes.Change) []string {
 	var out []string
+	if c.Host.Type == entry.Symlink && c.Host.Target != c.Sandbox.Target {
+		out = append(out, fmt.Sprintf("link: %s → %s", a.safe(c.Host.Target), a.safe(c.Sandbox.Target)))
+	}
 	if c.Host.Mode != c.Sandbox.Mode && c.Host.Type == c.Sandbox.Type && c.Sandbox.Type != entry.Symlink {
 		out = append(out, fmt.Sprintf("mode: %04o → %04o", c.Host.Mode, c.Sandbox.Mode))
 	}
