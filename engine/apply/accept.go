@@ -1,0 +1,221 @@
+package apply
+
+import (
+	"context"
+
+	"sandbox/engine/entry"
+)
+
+// Accept takes the selected changes to the host.
+//
+// Either all that is not listed in Skipped is done, or the error says why
+// nothing is: fault.Conflict when the host changed too (see
+// Options.SkipConflicts), fault.Stale when a side is not what the decision was
+// made on. Directories that the host has not are made, and listed.
+//
+// A selection with Hunks is a decision on exactly what was seen, so it is taken
+// on a file that the host changed too: the blocks are those between the host's
+// version of now and the sandbox's.
+//
+// The caller holds the sandbox's operation lock.
+func Accept(ctx context.Context, env Env, sel []Selection, opt Options) (Result, error) {
+	w, err := open(env)
+	if err != nil {
+		return Result{}, err
+	}
+	defer w.close()
+	items, err := w.gather(ctx, sel, accepting)
+	if err != nil {
+		return Result{}, err
+	}
+	known, err := w.world(items)
+	if err != nil {
+		return Result{}, err
+	}
+	p, err := planAccept(items, known, opt)
+	if err != nil {
+		return Result{}, err
+	}
+	if len(p.steps) == 0 {
+		return Result{Done: sortRows(p.done), Skipped: p.skipped}, nil
+	}
+	if err := w.printRest(p.steps); err != nil {
+		return Result{}, err
+	}
+	rows := sortRows(p.done)
+	op, err := begin(env.Journal, "accept", p.steps, rows)
+	if err != nil {
+		return Result{}, err
+	}
+	defer op.close()
+	r := &hostRun{w: w, op: op}
+	if err := w.markNew(op); err != nil {
+		w.unmark(op)
+		op.drop()
+		return Result{}, err
+	}
+	if err := r.do(ctx); err != nil {
+		return Result{}, err
+	}
+	err = w.settle(op)
+	r.syncHost()
+	op.State = done
+	if serr := op.save(); err == nil {
+		err = serr
+	}
+	trim(env.Journal)
+	return Result{ID: op.ID, Done: rows, Skipped: p.skipped}, err
+}
+
+// markNew makes the directories opaque that are about to come to the host.
+// The overlay still takes them for its own: a file that is deleted in one
+// afterwards leaves no whiteout, and would come back from the host as soon as
+// the kernel forgets the name.
+func (w *work) markNew(op *operation) error {
+	for i := range op.Steps {
+		s := &op.Steps[i]
+		if s.Do != doMake || s.Type != entry.Dir || s.Before == "dir" {
+			continue
+		}
+		where, e, err := w.upper.look(string(s.Path))
+		if err != nil {
+			return err
+		}
+		if where != present || e.Type != entry.Dir {
+			continue
+		}
+		if err := w.setMark(op, mark{Path: s.Path, Name: "opaque", New: "y"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printRest takes the prints that were not needed for the plan.
+func (w *work) printRest(steps []step) error {
+	for i := range steps {
+		s := &steps[i]
+		if s.Do != doRemove || s.Before != "" {
+			continue
+		}
+		at, err := w.host.At(string(s.Path))
+		if err == nil {
+			s.Before, err = at.Print()
+			at.Close()
+		}
+		if err != nil {
+			return explain("accept", string(s.Path), err)
+		}
+	}
+	return nil
+}
+
+// unmark takes back the marks of an operation.
+func (w *work) unmark(op *operation) {
+	for i := len(op.Marks) - 1; i >= 0; i-- {
+		m := op.Marks[i]
+		at, err := w.upper.at(string(m.Path))
+		if err != nil {
+			continue
+		}
+		if w.upper.attr(at, m.Name) == m.New {
+			_ = w.upper.setAttr(at, m.Name, m.Old)
+		}
+		at.Close()
+	}
+}
+
+func (w *work) setMark(op *operation, m mark) error {
+	at, err := w.upper.at(string(m.Path))
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	defer at.Close()
+	m.Old = w.upper.attr(at, m.Name)
+	if m.Old == m.New {
+		return nil
+	}
+	if err := w.upper.setAttr(at, m.Name, m.New); err != nil {
+		return err
+	}
+	op.Marks = append(op.Marks, m)
+	return nil
+}
+
+// settle tells the upper what the host has now: renamed directories need no
+// redirect any more, and what was taken is the sandbox's own.
+func (w *work) settle(op *operation) error {
+	if err := w.dropRedirects(op); err != nil {
+		return err
+	}
+	if err := w.markAccepted(op); err != nil {
+		return err
+	}
+	return w.sync(op)
+}
+
+// markAccepted notes on the upper entries, and on the directories that hold
+// them, up to when the host's state is the sandbox's own.
+func (w *work) markAccepted(op *operation) error {
+	dirs := map[string]int64{}
+	for i := range op.Steps {
+		s := &op.Steps[i]
+		path := string(s.Path)
+		e, err := w.stat(w.host, path)
+		if err != nil || !e.Exists() {
+			continue
+		}
+		if err := w.upper.accepted(path, e.CtimeNs); err != nil {
+			return err
+		}
+		dirs[parent(path)] = max(dirs[parent(path)], e.CtimeNs)
+	}
+	for dir, ctime := range dirs {
+		if where, _, err := w.upper.look(dir); err != nil || where != present {
+			continue
+		}
+		if err := w.upper.accepted(dir, ctime); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sync drops what the running sandbox has cached of the host's old state.
+func (w *work) sync(op *operation) error {
+	if !w.env.Running {
+		return nil
+	}
+	v, err := w.env.View()
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	var paths []string
+	for i := range op.Steps {
+		layer, ok := w.env.Tree.LayerOf(string(op.Steps[i].Path))
+		if ok && !seen[layer.Host] {
+			seen[layer.Host] = true
+			paths = append(paths, layer.Host)
+		}
+	}
+	return v.Sync(paths...)
+}
+
+// dropRedirects takes the redirect off every directory whose rename the host
+// has now, and corrects those that lead into one of them.
+func (w *work) dropRedirects(op *operation) error {
+	final := map[string]string{} // old place on the host: new place
+	for i := range op.Steps {
+		s := &op.Steps[i]
+		if s.Do == doMove && !isPark(string(s.From)) {
+			final[string(s.From)] = follow(op.Steps[i+1:], string(s.Path))
+		}
+	}
+	for _, to := range final {
+		if err := w.setMark(op, mark{Path: pathText(to), Name: "redirect"}); err != nil {
+			return err
+		}
+	}
+	return w.correctRedirects(op, final)
+}

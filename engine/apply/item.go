@@ -1,0 +1,315 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"sandbox/engine/changes"
+	"sandbox/engine/diff"
+	"sandbox/engine/entry"
+	"sandbox/engine/fault"
+	"sandbox/engine/rootfs"
+	"sandbox/engine/view"
+)
+
+// item is one selection with all that a plan must know about it.
+type item struct {
+	change changes.Change
+	hunks  []string
+
+	// hostAt is where the host has it: Path, or From for a rename and below
+	// a renamed directory.
+	hostAt              string
+	host, box           entry.Entry // what is there now, in the host and in the sandbox
+	hostPrint, boxPrint entry.Print // hostPrint is "" below a directory that goes as a whole
+	hostMeta, boxMeta   view.Meta
+	// here is what the host has at Path where hostAt is another path.
+	here      entry.Entry
+	herePrint entry.Print
+	trouble   string     // why it is left alone; "" for nothing
+	result    *diff.Side // what the chosen hunks make of it
+}
+
+func (it *item) path() string { return it.change.Path }
+
+// redirect says that the kernel itself recorded the rename of a directory.
+func (it *item) redirect() bool { return it.change.Kind == changes.Renamed && it.change.Redirect }
+
+// ways of an operation.
+type way int
+
+const (
+	accepting way = iota
+	rejecting
+)
+
+// work is one operation on a sandbox.
+type work struct {
+	env   Env
+	host  *rootfs.Root
+	upper *upper
+}
+
+func open(env Env) (*work, error) {
+	host, err := rootfs.Open("/")
+	if err != nil {
+		return nil, fault.Wrap(fault.Failed, "open", "/", err)
+	}
+	up, err := openUpper(env.Tree)
+	if err != nil {
+		_ = host.Close()
+		return nil, err
+	}
+	return &work{env: env, host: host, upper: up}, nil
+}
+
+func (w *work) close() {
+	_ = w.host.Close()
+	_ = w.upper.root.Close()
+}
+
+// gather looks at both sides of all selections, and refuses when one is not
+// what the decision was made on.
+func (w *work) gather(ctx context.Context, sel []Selection, dir way) ([]*item, error) {
+	items := make([]*item, 0, len(sel))
+	moves := renamedDirs(sel)
+	whole := goingDirs(sel)
+	for i := range sel {
+		if err := ctx.Err(); err != nil {
+			return nil, fault.Wrap(fault.Failed, "prepare", sel[i].Change.Path, err)
+		}
+		it := &item{change: sel[i].Change, hunks: sel[i].Hunks}
+		it.place(moves, dir)
+		if err := w.facts(it, &sel[i], moves, whole, dir); err != nil {
+			return nil, err
+		}
+		items = append(items, it)
+	}
+	return items, nil
+}
+
+// renamedDirs are the chosen renames that the kernel recorded.
+func renamedDirs(sel []Selection) []changes.Change {
+	var moves []changes.Change
+	for i := range sel {
+		if c := sel[i].Change; c.Kind == changes.Renamed && c.Redirect {
+			moves = append(moves, c)
+		}
+	}
+	return moves
+}
+
+// goingDirs are the chosen directories of the host that go or are replaced:
+// what is below them is not hashed one by one.
+func goingDirs(sel []Selection) map[string]bool {
+	dirs := map[string]bool{}
+	for i := range sel {
+		c := sel[i].Change
+		if c.Host.Type == entry.Dir && (c.Kind == changes.Deleted || c.Kind == changes.TypeChanged) {
+			dirs[c.Path] = true
+		}
+	}
+	return dirs
+}
+
+// place says where the host has the item. Below a renamed directory that is
+// not accepted with it, the host's side is what stands at Path itself.
+func (it *item) place(moves []changes.Change, dir way) {
+	c := &it.change
+	it.hostAt = c.Path
+	if c.From == "" {
+		return
+	}
+	if c.Kind == changes.Renamed || dir == rejecting {
+		it.hostAt = c.From
+		return
+	}
+	for _, m := range moves {
+		if below(c.Path, m.Path) {
+			it.hostAt = c.From
+			return
+		}
+	}
+	if c.Kind == changes.Deleted {
+		it.trouble = "its directory was renamed in the sandbox; accept that too"
+	}
+}
+
+func (w *work) facts(it *item, s *Selection, moves []changes.Change, whole map[string]bool, dir way) error {
+	c := &it.change
+	hash := s.Host != "" || len(it.hunks) > 0 || !whole[parent(c.Path)]
+	vacated := false // a renamed directory leaves this place
+	for _, m := range moves {
+		vacated = vacated || (it.hostAt == c.Path && within(c.Path, m.From))
+	}
+	var err error
+	it.host, it.hostPrint = entry.Entry{Type: entry.None}, entry.PrintNone
+	if !vacated || dir == rejecting {
+		if it.host, it.hostPrint, it.hostMeta, err = w.hostSide(it, it.hostAt, hash); err != nil {
+			return err
+		}
+	}
+	it.here, it.herePrint = entry.Entry{Type: entry.None}, entry.PrintNone
+	if c.Kind == changes.Renamed {
+		if it.here, it.herePrint, _, err = w.hostSide(it, c.Path, true); err != nil {
+			return err
+		}
+		for _, m := range moves {
+			if within(c.Path, m.From) { // what is there moves away
+				it.here, it.herePrint = entry.Entry{Type: entry.None}, entry.PrintNone
+			}
+		}
+	}
+	if err := w.boxSide(it); err != nil {
+		return err
+	}
+	if it.trouble != "" {
+		return nil
+	}
+	if len(it.hunks) > 0 {
+		if err := w.choose(it, dir); err != nil {
+			return err
+		}
+	}
+	// An added path that the host has too is the plan's business: a conflict.
+	described := c.Kind != changes.Added && !vacated && (c.From == "" || it.hostAt == c.From)
+	switch {
+	case s.Host != "" && s.Host != it.hostPrint:
+		return stale(c.Path, "the host's version")
+	case s.Sandbox != "" && s.Sandbox != it.boxPrint:
+		return stale(c.Path, "the sandbox's version")
+	case described && c.Host.Type != "" && c.Host.Type != it.host.Type:
+		return stale(c.Path, "the host's version")
+	case c.Sandbox.Type != "" && c.Sandbox.Type != it.box.Type:
+		return stale(c.Path, "the sandbox's version")
+	}
+	return nil
+}
+
+func stale(path, side string) error {
+	return fault.New(fault.Stale, "apply", path, side+" changed since it was looked at",
+		"Nothing was written. Look at the differences again and decide anew.")
+}
+
+// hostSide looks at a path of the host. Where its directory part is missing or
+// is none, nothing is there; whether that stands in the way is the plan's question.
+func (w *work) hostSide(it *item, path string, hash bool) (entry.Entry, entry.Print, view.Meta, error) {
+	none := entry.Entry{Type: entry.None}
+	at, err := w.host.At(path)
+	if err != nil {
+		if ignoreMissing(err) == nil {
+			return none, entry.PrintNone, view.Meta{}, nil
+		}
+		return none, "", view.Meta{}, w.unreadable(it, path, err)
+	}
+	defer at.Close()
+	e, err := at.Stat()
+	if err != nil {
+		return none, "", view.Meta{}, w.unreadable(it, path, err)
+	}
+	var print entry.Print
+	if hash || e.Type != entry.File {
+		if print, err = at.Print(); err != nil {
+			return e, "", view.Meta{}, w.unreadable(it, path, err)
+		}
+	}
+	meta, err := at.Meta()
+	if err != nil {
+		return e, "", view.Meta{}, w.unreadable(it, path, err)
+	}
+	return e, print, meta, nil
+}
+
+// unreadable makes a reason to skip of an error that concerns one path.
+func (w *work) unreadable(it *item, path string, err error) error {
+	for _, e := range []error{unix.EACCES, unix.EPERM, unix.EIO, unix.EOVERFLOW, unix.ENAMETOOLONG} {
+		if errors.Is(err, e) {
+			it.trouble = fmt.Sprintf("it cannot be read: %v", e)
+			return nil
+		}
+	}
+	return fault.Wrap(fault.Failed, "look at", path, err)
+}
+
+// boxSide looks at what the sandbox has.
+func (w *work) boxSide(it *item) error {
+	c := &it.change
+	where, e, err := w.upper.look(c.Path)
+	if err != nil {
+		return w.unreadable(it, c.Path, err)
+	}
+	switch where {
+	case gone:
+		it.box, it.boxPrint = e, entry.PrintNone
+	case through:
+		// The sandbox sees the host's, unless a renamed directory is above.
+		it.box, it.boxPrint, it.boxMeta = it.host, it.hostPrint, it.hostMeta
+	case present:
+		at, err := w.upper.at(c.Path)
+		if err != nil {
+			return w.unreadable(it, c.Path, err)
+		}
+		defer at.Close()
+		it.box = e
+		if it.boxPrint, err = at.Print(); err != nil {
+			return w.unreadable(it, c.Path, err)
+		}
+		if it.boxMeta, err = at.Meta(); err != nil {
+			return w.unreadable(it, c.Path, err)
+		}
+	}
+	if c.Kind == changes.Deleted && where == through && w.upper.renamed(c.Path) {
+		// What a renamed directory covers at its new place has no mark of its own.
+		it.box, it.boxPrint = entry.Entry{Type: entry.None}, entry.PrintNone
+	}
+	return nil
+}
+
+// choose works out what the chosen hunks make of the two sides.
+func (w *work) choose(it *item, dir way) error {
+	host, err := w.side(it.host, it.hostAt, &it.hostPrint, w.host.At)
+	if err != nil {
+		return w.unreadable(it, it.hostAt, err)
+	}
+	box, err := w.side(it.box, it.path(), &it.boxPrint, w.upper.at)
+	if err != nil {
+		return w.unreadable(it, it.path(), err)
+	}
+	all := diff.Compare(it.path(), host, box)
+	chosen, err := diff.Select(all, it.hunks)
+	if err != nil {
+		return err
+	}
+	take := diff.Among(chosen)
+	if dir == rejecting {
+		take = diff.NotAmong(chosen)
+	}
+	result, err := diff.Apply(host, box, all, take)
+	if err != nil {
+		return err
+	}
+	it.result = &result
+	return nil
+}
+
+// side reads one version whole; print becomes that of the bytes that were read.
+func (w *work) side(e entry.Entry, path string, print *entry.Print, find func(string) (rootfs.At, error)) (diff.Side, error) {
+	s := diff.Side{Type: e.Type, Mode: e.Mode, Target: e.Target}
+	if e.Type != entry.File {
+		return s, nil
+	}
+	at, err := find(path)
+	if err != nil {
+		return s, err
+	}
+	defer at.Close()
+	data, now, err := entry.ReadFile(at.Dir, at.Name, -1)
+	if err != nil {
+		return s, err
+	}
+	s.Data, s.Mode, *print = data, now.Mode, entry.PrintBytes(data)
+	return s, nil
+}

@@ -1,0 +1,512 @@
+package apply
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sandbox/engine/changes"
+	"sandbox/engine/entry"
+	"sandbox/engine/fault"
+	"sandbox/engine/rootfs"
+	"sandbox/engine/view"
+)
+
+// world is what a plan must know beside the items. It holds values only, so a
+// plan is a function of values.
+type world struct {
+	tree changes.Tree
+	// host and box describe the directories above the items, by path.
+	host map[string]entry.Entry
+	box  map[string]dirFacts
+	// listing is what the host has below each directory that goes, is
+	// replaced, or makes room for a renamed one.
+	listing map[string]map[string]entry.Entry
+	// covered are host paths at a renamed directory's new place that it has too.
+	covered map[string]bool
+	// inBox is what the upper has below each directory of the sandbox that a
+	// reject removes.
+	inBox map[string][]string
+}
+
+// dirFacts is a directory in the sandbox.
+type dirFacts struct {
+	entry entry.Entry
+	meta  view.Meta
+}
+
+// plan is what will be done, in this order.
+type plan struct {
+	steps   []step
+	done    []Row
+	skipped []Skip
+	blocked []Skip // reasons to refuse all, or to skip these
+}
+
+func (p *plan) skip(path, format string, args ...any) {
+	p.skipped = append(p.skipped, Skip{Path: path, Reason: fmt.Sprintf(format, args...)})
+}
+
+// refuse turns what stands against the plan into an error.
+func (p *plan) refuse(op string, opt Options) error {
+	if len(p.blocked) == 0 {
+		return nil
+	}
+	if opt.SkipConflicts {
+		p.skipped = append(p.skipped, p.blocked...)
+		return nil
+	}
+	first := p.blocked[0]
+	reason := first.Reason
+	if n := len(p.blocked) - 1; n > 0 {
+		reason += fmt.Sprintf(" (and %d more)", n)
+	}
+	return fault.New(fault.Conflict, op, first.Path, reason,
+		"Nothing was written. Look at both sides with `sandbox diff`, take single blocks, or leave such paths out with --skip-conflicts.")
+}
+
+// acceptor builds the plan of an accept.
+type acceptor struct {
+	plan
+	world world
+	opt   Options
+	going map[string]bool // host paths that go
+	kept  map[string]bool // directories that keep something
+	moves []*item         // renames of directories, deepest old name first
+	made  map[string]bool // paths that become directories
+}
+
+// planAccept works out the steps that bring the items to the host. It refuses
+// before anything is written.
+func planAccept(items []*item, world world, opt Options) (*plan, error) {
+	a := &acceptor{world: world, opt: opt, going: map[string]bool{}, made: map[string]bool{}}
+	if err := guardStorage(items, world.tree); err != nil {
+		return nil, err
+	}
+	items = a.possible(items)
+	items = a.wholeDirs(items)
+	creating := a.removes(items)
+	a.parks(creating)
+	a.creates(creating)
+	if err := a.refuse("accept", opt); err != nil {
+		return nil, err
+	}
+	return &a.plan, nil
+}
+
+// guardStorage refuses what would write into, or move, a sandbox's storage.
+func guardStorage(items []*item, tree changes.Tree) error {
+	for _, it := range items {
+		for _, path := range []string{it.path(), it.hostAt} {
+			for _, mask := range append([]string{tree.Storage}, tree.Masks...) {
+				goes := it.host.Type == entry.Dir && it.box.Type != entry.Dir || it.redirect()
+				if within(path, mask) || (goes && below(mask, path)) {
+					return fault.New(fault.Failed, "apply", path,
+						"it is, or holds, a directory that is kept out of sandboxes ("+mask+")",
+						"Leave this path out.")
+				}
+			}
+		}
+	}
+	return nil
+}
+
+const hostChanged = "the host's version changed after the sandbox took its copy, and the two differ"
+
+// possible leaves out what cannot be taken, and finds the conflicts.
+func (a *acceptor) possible(items []*item) []*item {
+	var can []*item
+	for _, it := range items {
+		c := &it.change
+		switch {
+		case it.trouble != "":
+			a.skip(it.path(), "%s", it.trouble)
+		case it.box.Type == entry.Socket:
+			a.skip(it.path(), "a socket is not copied")
+		case (it.box.Type == entry.Char || it.box.Type == entry.Block) && !a.opt.Special:
+			a.skip(it.path(), "a device is not copied")
+		case c.Conflict && it.hunks == nil && it.hostPrint != it.boxPrint:
+			a.blocked = append(a.blocked, Skip{it.path(), hostChanged})
+		case c.Kind == changes.Added && it.host.Exists() && it.hostPrint != it.boxPrint,
+			c.Kind == changes.Renamed && it.here.Exists() && !c.Opaque && it.herePrint != it.boxPrint:
+			a.blocked = append(a.blocked, Skip{it.path(), "the host has something else of that name, and so has the sandbox"})
+		default:
+			can = append(can, it)
+		}
+	}
+	return can
+}
+
+// wholeDirs finds the directories that can go: those of which nothing stays.
+func (a *acceptor) wholeDirs(items []*item) []*item {
+	for _, it := range items {
+		switch {
+		case it.redirect():
+		case it.change.Kind == changes.Deleted:
+			a.going[it.hostAt] = true
+		case it.change.Kind == changes.Renamed && it.hunks == nil:
+			a.going[it.change.From] = true
+		}
+	}
+	moved := func(path string) bool {
+		return slices.ContainsFunc(items, func(it *item) bool { return it.redirect() && within(path, it.change.From) })
+	}
+	a.kept = map[string]bool{}
+	for dir, list := range a.world.listing {
+		for path := range list {
+			if a.going[path] || a.world.covered[path] || moved(path) {
+				continue
+			}
+			for up := parent(path); within(up, dir); up = parent(up) {
+				a.kept[up] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(items, func(it *item) bool {
+		goes := it.host.Type == entry.Dir && (it.change.Kind == changes.Deleted || it.change.Kind == changes.TypeChanged)
+		if goes && a.kept[it.hostAt] {
+			delete(a.going, it.hostAt)
+			a.skip(it.path(), "the host's directory holds entries that stay")
+			return true
+		}
+		if it.redirect() && it.here.Exists() && a.kept[it.path()] {
+			a.skip(it.path(), "the host's directory of that name holds entries that stay")
+			return true
+		}
+		return false
+	})
+}
+
+// removes plans what goes, each directory in one step, and returns the rest.
+func (a *acceptor) removes(items []*item) []*item {
+	var rest []*item
+	replaced := map[string]bool{}
+	for _, it := range items {
+		if it.host.Type == entry.Dir && it.change.Kind == changes.TypeChanged {
+			replaced[it.hostAt] = true
+		}
+		if it.redirect() && it.here.Exists() {
+			replaced[it.path()] = true
+		}
+	}
+	for _, it := range items {
+		if it.change.Kind != changes.Deleted {
+			rest = append(rest, it)
+			continue
+		}
+		a.done = append(a.done, Row{it.path(), changes.Deleted})
+		if it.hostAt != it.path() { // after its directory has its new name
+			rest = append(rest, it)
+			continue
+		}
+		a.remove(it.hostAt, it.hostPrint, replaced)
+	}
+	for _, it := range items {
+		if it.change.Kind == changes.Renamed && !it.redirect() && it.hunks == nil {
+			a.remove(it.change.From, it.hostPrint, replaced)
+		}
+	}
+	slices.SortFunc(a.steps, func(x, y step) int { return strings.Compare(string(y.Path), string(x.Path)) })
+	return rest
+}
+
+// remove adds a step, unless a directory above goes as a whole.
+func (a *acceptor) remove(path string, print entry.Print, replaced map[string]bool) {
+	for up := parent(path); up != "/"; up = parent(up) {
+		if replaced[up] || (a.going[up] && !a.kept[up]) {
+			return
+		}
+	}
+	a.steps = append(a.steps, step{
+		Do: doRemove, Path: pathText(path), Before: print, After: entry.PrintNone,
+		tree: a.tree(path), change: changes.Deleted,
+	})
+}
+
+// tree is what the host is known to have below path.
+func (a *acceptor) tree(path string) map[string]entry.Entry {
+	for dir, list := range a.world.listing {
+		if !within(path, dir) {
+			continue
+		}
+		tree := map[string]entry.Entry{}
+		for p, e := range list {
+			if below(p, path) && !a.movedAway(p) {
+				tree[p[len(path):]] = e
+			}
+		}
+		return tree
+	}
+	return map[string]entry.Entry{}
+}
+
+func (a *acceptor) movedAway(path string) bool {
+	return slices.ContainsFunc(a.moves, func(it *item) bool { return within(path, it.change.From) })
+}
+
+// parks takes every renamed directory out of its old place first, so that
+// swapped and rotated names do not stand in each other's way. The deepest go
+// first, because one may lie in another.
+func (a *acceptor) parks(items []*item) {
+	for _, it := range items {
+		if it.redirect() {
+			a.moves = append(a.moves, it)
+		}
+	}
+	slices.SortStableFunc(a.moves, func(x, y *item) int { return depth(y.change.From) - depth(x.change.From) })
+	var steps []step
+	for i, it := range a.moves {
+		steps = append(steps, step{
+			Do: doMove, From: pathText(it.change.From),
+			Path: pathText(join(parent(it.change.From), fmt.Sprintf("%spark-%d", rootfs.TempPrefix, i))),
+			// What is checked is that it is a directory; what is in it moves along.
+			Before: "dir", After: "dir", change: changes.Renamed,
+		})
+	}
+	for i := range a.steps {
+		a.steps[i].tree = a.tree(string(a.steps[i].Path))
+	}
+	a.steps = append(steps, a.steps...)
+}
+
+// creates plans all that comes, in order of path, so that directories come
+// before what is in them.
+func (a *acceptor) creates(items []*item) {
+	slices.SortStableFunc(items, func(x, y *item) int { return comparePaths(x.path(), y.path()) })
+	parked := map[*item]string{}
+	for i, it := range a.moves {
+		parked[it] = string(a.steps[i].Path)
+	}
+	// Where a parked directory is now: another one that holds it may have moved on.
+	var since []step
+	for i := range a.moves {
+		since = append(since, a.steps[i])
+	}
+	where := func(i int, path string) string {
+		for _, s := range since[i+1:] {
+			if within(path, string(s.From)) {
+				path = string(s.Path) + path[len(s.From):]
+			}
+		}
+		return path
+	}
+	var late []*item
+	for _, it := range items {
+		if it.change.Kind == changes.Deleted { // below a renamed directory
+			late = append(late, it)
+			continue
+		}
+		if !a.parents(it.path()) {
+			continue
+		}
+		if !it.redirect() {
+			a.create(it)
+			continue
+		}
+		if it.here.Exists() {
+			a.steps = append(a.steps, step{
+				Do: doRemove, Path: pathText(it.path()), Before: it.herePrint, After: entry.PrintNone,
+				tree: a.tree(it.path()), change: changes.Deleted,
+			})
+		}
+		move := step{
+			Do: doMove, From: pathText(where(slices.Index(a.moves, it), parked[it])), Path: pathText(it.path()),
+			Before: "dir", After: "dir", change: changes.Renamed,
+		}
+		since = append(since, move)
+		a.steps = append(a.steps, move)
+		a.made[it.path()] = true
+		a.done = append(a.done, Row{it.path(), changes.Renamed})
+		if meta := a.meta(it); !sameMeta(meta, it.hostMeta) {
+			a.attr(it.path(), "dir", it.hostMeta, meta, changes.Renamed)
+		}
+	}
+	slices.SortStableFunc(late, func(x, y *item) int { return strings.Compare(y.path(), x.path()) })
+	for _, it := range late {
+		a.steps = append(a.steps, step{
+			Do: doRemove, Path: pathText(it.path()), Before: it.hostPrint, After: entry.PrintNone,
+			tree: map[string]entry.Entry{}, change: changes.Deleted,
+		})
+	}
+}
+
+// comparePaths orders by components, so that "a/b" comes right after "a".
+func comparePaths(x, y string) int {
+	return slices.Compare(strings.Split(x, "/"), strings.Split(y, "/"))
+}
+
+// parents makes sure that the directory of path will be there, and adds what
+// is missing. It reports false when something stands in the way.
+func (a *acceptor) parents(path string) bool {
+	var missing []string
+	for dir := parent(path); dir != "/" && !a.made[dir]; dir = parent(dir) {
+		now := a.world.host[dir]
+		if now.Type == entry.Dir && !a.movedAway(dir) && !a.going[dir] {
+			break
+		}
+		if now.Exists() && now.Type != entry.Dir && !a.going[dir] {
+			what := "a " + string(now.Type)
+			if now.Type == entry.Symlink {
+				what = "a symbolic link"
+			}
+			a.blocked = append(a.blocked, Skip{path, "on the host " + dir + " is " + what + ", not a directory; accept that path too"})
+			return false
+		}
+		missing = append(missing, dir)
+	}
+	for _, dir := range slices.Backward(missing) {
+		box, ok := a.world.box[dir]
+		if !ok || box.entry.Type != entry.Dir {
+			a.blocked = append(a.blocked, Skip{path, "its directory " + dir + " is on neither side"})
+			return false
+		}
+		meta := box.meta
+		meta.Xattrs = withoutCapability(meta.Xattrs)
+		a.made[dir] = true
+		a.steps = append(a.steps, step{
+			Do: doMake, Path: pathText(dir), Type: entry.Dir, Before: entry.PrintNone, After: "dir",
+			New: &meta, Implied: true, change: changes.Added,
+		})
+		a.done = append(a.done, Row{dir, changes.Added})
+	}
+	return true
+}
+
+// create adds what one item needs.
+func (a *acceptor) create(it *item) {
+	if it.result != nil {
+		a.createPart(it)
+		return
+	}
+	path, c := it.path(), &it.change
+	host, hostPrint := it.host, it.hostPrint
+	if c.Kind == changes.Renamed {
+		host, hostPrint = it.here, it.herePrint
+	}
+	meta := a.meta(it)
+	if host.Type == it.box.Type && hostPrint == it.boxPrint {
+		if it.box.Type == entry.Dir {
+			a.made[path] = true
+		}
+		if c.Kind == changes.Attributes && onlyBits(it.hostMeta, it.boxMeta, meta) {
+			return // said by meta
+		}
+		a.attr(path, it.boxPrint, it.hostMeta, meta, c.Kind)
+		a.done = append(a.done, Row{path, c.Kind})
+		return
+	}
+	a.steps = append(a.steps, step{
+		Do: doMake, Path: pathText(path), Type: it.box.Type, Target: pathText(it.box.Target), Rdev: it.box.Rdev,
+		Before: hostPrint, After: it.boxPrint, New: &meta,
+		source: source{upper: path}, tree: a.tree(path), change: c.Kind,
+	})
+	if it.box.Type == entry.Dir {
+		a.made[path] = true
+	}
+	a.done = append(a.done, Row{path, c.Kind})
+}
+
+// createPart adds the step for chosen hunks: what they make of the host's
+// version, with the host's owner, ACL and xattrs.
+func (a *acceptor) createPart(it *item) {
+	r, path := it.result, it.hostAt
+	a.done = append(a.done, Row{it.path(), it.change.Kind})
+	switch {
+	case r.Type == entry.None || r.Type == "":
+		a.steps = append(a.steps, step{
+			Do: doRemove, Path: pathText(path), Before: it.hostPrint, After: entry.PrintNone,
+			tree: a.tree(path), change: it.change.Kind,
+		})
+		return
+	case r.Type != it.host.Type || r.Type == entry.Symlink:
+		meta := a.meta(it)
+		a.steps = append(a.steps, step{
+			Do: doMake, Path: pathText(path), Type: r.Type, Target: pathText(r.Target), Rdev: it.box.Rdev,
+			Before: it.hostPrint, After: it.boxPrint, New: &meta,
+			source: source{upper: it.path()}, tree: a.tree(path), change: it.change.Kind,
+		})
+		return
+	}
+	meta := it.hostMeta
+	meta.MtimeNs = 0
+	if r.Mode != it.host.Mode {
+		meta.Mode = a.bits(it, r.Mode)
+	}
+	after := entry.PrintBytes(r.Data)
+	if r.Type != entry.File || after == it.hostPrint {
+		meta.MtimeNs = it.hostMeta.MtimeNs
+		a.attr(path, it.hostPrint, it.hostMeta, meta, it.change.Kind)
+		return
+	}
+	a.steps = append(a.steps, step{
+		Do: doMake, Path: pathText(path), Type: entry.File, Before: it.hostPrint, After: after,
+		New: &meta, source: source{data: r.Data, bytes: true}, change: it.change.Kind,
+	})
+}
+
+func (a *acceptor) attr(path string, print entry.Print, old, meta view.Meta, kind changes.Kind) {
+	a.steps = append(a.steps, step{
+		Do: doAttr, Path: pathText(path), Before: print, After: print, Old: &old, New: &meta, change: kind,
+	})
+}
+
+// meta is the sandbox's metadata without what is not to be given unasked.
+func (a *acceptor) meta(it *item) view.Meta {
+	meta := it.boxMeta
+	meta.Mode = a.bits(it, meta.Mode)
+	if _, has := meta.Xattrs[rootfs.Capability]; has && !a.opt.Special {
+		meta.Xattrs = withoutCapability(meta.Xattrs)
+		a.skip(it.path(), "its file capabilities were left out")
+	}
+	return meta
+}
+
+// bits takes setuid and setgid off a file. On a directory setgid only hands
+// the group down, and stays.
+func (a *acceptor) bits(it *item, mode uint32) uint32 {
+	const setuid, setgid = 0o4000, 0o2000
+	special := mode & (setuid | setgid)
+	if it.box.Type == entry.Dir {
+		special = mode & setuid
+	}
+	if special == 0 || a.opt.Special {
+		return mode
+	}
+	a.skip(it.path(), "its setuid or setgid bit was left out")
+	return mode &^ special
+}
+
+func withoutCapability(all map[string][]byte) map[string][]byte {
+	kept := map[string][]byte{}
+	for name, value := range all {
+		if name != rootfs.Capability {
+			kept[name] = value
+		}
+	}
+	return kept
+}
+
+// onlyBits says that nothing is left of a change of attributes once the
+// special bits and capabilities are taken off.
+func onlyBits(host, box, stripped view.Meta) bool {
+	return sameMeta(host, stripped) && !sameMeta(host, box)
+}
+
+func sameMeta(x, y view.Meta) bool {
+	if x.Mode != y.Mode || x.UID != y.UID || x.GID != y.GID || len(x.Xattrs) != len(y.Xattrs) {
+		return false
+	}
+	for name, value := range x.Xattrs {
+		if other, ok := y.Xattrs[name]; !ok || string(other) != string(value) {
+			return false
+		}
+	}
+	return true
+}
+
+// sortRows puts the answer in order of path, each path once.
+func sortRows(rows []Row) []Row {
+	slices.SortStableFunc(rows, func(x, y Row) int { return cmp.Compare(x.Path, y.Path) })
+	return slices.CompactFunc(rows, func(x, y Row) bool { return x.Path == y.Path })
+}

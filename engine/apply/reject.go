@@ -1,0 +1,561 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"sandbox/engine/changes"
+	"sandbox/engine/entry"
+	"sandbox/engine/fault"
+	"sandbox/engine/rootfs"
+	"sandbox/engine/view"
+)
+
+// Reject gives the sandbox the host's state of the selected changes, through
+// its merged view. The host is only read. What the sandbox had goes to the
+// journal first, so Undo brings it back.
+//
+// The caller holds the sandbox's operation lock.
+func Reject(ctx context.Context, env Env, sel []Selection, _ Options) (Result, error) {
+	w, err := open(env)
+	if err != nil {
+		return Result{}, err
+	}
+	defer w.close()
+	items, err := w.gather(ctx, sel, rejecting)
+	if err != nil {
+		return Result{}, err
+	}
+	known, err := w.rejectWorld(items)
+	if err != nil {
+		return Result{}, err
+	}
+	p, err := planReject(items, known)
+	if err != nil {
+		return Result{}, err
+	}
+	rows := sortRows(p.done)
+	rows = slices.DeleteFunc(rows, func(r Row) bool {
+		return slices.ContainsFunc(p.skipped, func(s Skip) bool { return s.Path == r.Path })
+	})
+	if len(p.steps) == 0 {
+		return Result{Done: rows, Skipped: p.skipped}, nil
+	}
+	v, err := env.View()
+	if err != nil {
+		return Result{}, err
+	}
+	op, err := begin(env.Journal, "reject", p.steps, rows)
+	if err != nil {
+		return Result{}, err
+	}
+	defer op.close()
+	r := &viewRun{w: w, op: op, v: v}
+	if err := r.save(); err != nil {
+		op.drop()
+		return Result{}, explain("reject", "", err)
+	}
+	if err := r.do(ctx); err != nil {
+		return Result{}, err
+	}
+	op.State = done
+	err = op.save()
+	trim(env.Journal)
+	return Result{ID: op.ID, Done: rows, Skipped: p.skipped}, err
+}
+
+// rejectWorld collects what the plan of a reject must know beside the items.
+func (w *work) rejectWorld(items []*item) (world, error) {
+	known := world{
+		tree: w.env.Tree, host: map[string]entry.Entry{}, box: map[string]dirFacts{},
+		listing: map[string]map[string]entry.Entry{}, inBox: map[string][]string{},
+	}
+	for _, it := range items {
+		for _, path := range []string{it.path(), it.hostAt} {
+			if err := w.boxAbove(&known, path); err != nil {
+				return known, err
+			}
+		}
+		if it.host.Type == entry.Dir && (it.change.Kind == changes.Deleted || it.change.Kind == changes.TypeChanged) {
+			all := map[string]entry.Entry{}
+			at, err := w.host.At(it.hostAt)
+			if err == nil {
+				err = listTree(at, it.hostAt, all)
+				at.Close()
+			}
+			if err != nil {
+				return known, explain("reject", it.path(), err)
+			}
+			known.listing[it.hostAt] = all
+		}
+		if leaves(it) && it.box.Type == entry.Dir {
+			list, err := w.upper.list(it.path())
+			if err != nil {
+				return known, explain("reject", it.path(), err)
+			}
+			known.inBox[it.path()] = list
+			if !it.redirect() {
+				continue
+			}
+			for _, path := range list {
+				_, e, err := w.upper.look(path)
+				if err != nil {
+					return known, err
+				}
+				known.box[path] = dirFacts{entry: e}
+			}
+		}
+	}
+	return known, nil
+}
+
+// boxAbove notes the directories above a path: what the upper says of each,
+// where it says something, and what the host has.
+func (w *work) boxAbove(known *world, path string) error {
+	for dir := parent(path); dir != "/"; dir = parent(dir) {
+		if _, seen := known.host[dir]; seen {
+			return nil
+		}
+		host, err := w.stat(w.host, dir)
+		if err != nil {
+			return err
+		}
+		known.host[dir] = host
+		where, e, err := w.upper.look(dir)
+		if err != nil {
+			return err
+		}
+		if where != through {
+			known.box[dir] = dirFacts{entry: e}
+		}
+	}
+	return nil
+}
+
+// viewRun does the steps of a reject in the sandbox's view.
+type viewRun struct {
+	w  *work
+	op *operation
+	v  view.View
+}
+
+// save copies what the steps will replace to the journal.
+func (r *viewRun) save() error {
+	for i := range r.op.Steps {
+		s := &r.op.Steps[i]
+		path := string(s.Path)
+		switch {
+		case s.Do == doUnmove:
+			path = string(s.From)
+		case s.Do == doMake && s.Before != entry.PrintNone, s.Do == doRemove:
+		default:
+			continue
+		}
+		if err := r.saveOne(i, path, s.Do == doUnmove); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *viewRun) saveOne(i int, path string, tree bool) error {
+	s := &r.op.Steps[i]
+	at, err := r.w.upper.at(path)
+	if err != nil {
+		return stale(path, "the sandbox's version")
+	}
+	defer at.Close()
+	data, err := r.op.kept(i)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	e, err := at.Stat()
+	if err != nil {
+		return err
+	}
+	if e.Type != entry.Dir || tree {
+		if err := at.CopyTo(data); err != nil {
+			return err
+		}
+	} else {
+		meta, err := at.Meta()
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(data.Mkdir(), data.SetMeta(meta)); err != nil {
+			return err
+		}
+	}
+	print, err := data.Print()
+	if err != nil {
+		return err
+	}
+	if s.Before != "" && s.Before != view.EmptyDir && print != s.Before {
+		return stale(path, "the sandbox's version")
+	}
+	return nil
+}
+
+func (r *viewRun) do(ctx context.Context) error {
+	for i := range r.op.Steps {
+		err := ctx.Err()
+		if err == nil {
+			err = r.step(i)
+		}
+		if err != nil {
+			return r.rollBack(i-1, explain("reject", string(r.op.Steps[i].Path), err))
+		}
+	}
+	return r.dirTimes()
+}
+
+// dirTimes sets the metadata of directories again that came back: what came
+// into them moved their times.
+func (r *viewRun) dirTimes() error {
+	var dirs []*step
+	for i := range r.op.Steps {
+		if s := &r.op.Steps[i]; s.Do == doMake && s.Type == entry.Dir {
+			dirs = append(dirs, s)
+		}
+	}
+	slices.SortStableFunc(dirs, func(x, y *step) int { return strings.Compare(string(y.Path), string(x.Path)) })
+	for _, s := range dirs {
+		if err := r.v.Setattr(string(s.Path), *s.New); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *viewRun) rollBack(last int, cause error) error {
+	for i := last; i >= 0; i-- {
+		if err := r.revert(i); err != nil {
+			return errors.Join(cause, fault.New(fault.Failed, "take back", string(r.op.Steps[i].Path), err.Error(),
+				"What the sandbox had is kept in "+r.op.dir+"."))
+		}
+	}
+	r.op.drop()
+	return cause
+}
+
+func (r *viewRun) step(i int) error {
+	s := &r.op.Steps[i]
+	path := string(s.Path)
+	switch s.Do {
+	case doRemove:
+		return r.v.Remove(path, s.Before)
+	case doAttr:
+		now, err := r.v.Print(path)
+		if err != nil {
+			return err
+		}
+		if now != s.Before {
+			return stale(path, "the sandbox's version")
+		}
+		return r.v.Setattr(path, *s.New)
+	case doMake:
+		return r.makeEntry(s)
+	case doShow:
+		return r.show(path, s.source.host)
+	case doUnmove:
+		if err := r.v.Remove(string(s.From), s.Before); err != nil {
+			return err
+		}
+		return r.show(path, path)
+	}
+	return fault.New(fault.Internal, "reject", path, "unknown step "+string(s.Do), "")
+}
+
+func (r *viewRun) makeEntry(s *step) error {
+	path := string(s.Path)
+	meta := *s.New
+	switch s.Type {
+	case entry.Dir:
+		meta.Mode |= 0o700 // until dirTimes
+		return r.v.Mkdir(path, meta, s.Before)
+	case entry.Symlink:
+		return r.v.Symlink(path, string(s.Target), meta, s.Before)
+	case entry.Fifo:
+		return r.v.Mkfifo(path, meta, s.Before)
+	}
+	f, err := r.content(s)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	return r.v.Write(path, f, meta, s.Before)
+}
+
+// content gives the host's version, or what hunks left, as a file that nobody
+// else can change, when its bytes are those that were decided on.
+func (r *viewRun) content(s *step) (*os.File, error) {
+	f, err := r.w.content(s.source)
+	if err != nil {
+		if ignoreMissing(err) == nil {
+			return nil, stale(string(s.Path), "the host's version")
+		}
+		return nil, err
+	}
+	print, err := entry.PrintFd(int(f.Fd()))
+	if err == nil && print != s.After {
+		err = stale(string(s.Path), "the host's version")
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// show makes a directory of the host visible again that the sandbox deleted:
+// its whiteout goes, and the overlay forgets the name. That costs the same for
+// any size. Where it does not work the directory is copied.
+func (r *viewRun) show(path, host string) error {
+	if err := r.dropWhiteout(path); err != nil {
+		return err
+	}
+	if err := r.v.Sync(path); err != nil {
+		return err
+	}
+	print, err := r.v.Print(path)
+	if err != nil {
+		return err
+	}
+	switch print {
+	case "dir":
+		return nil
+	case entry.PrintNone:
+	default:
+		return stale(path, "the sandbox's version")
+	}
+	at, err := r.w.host.At(host)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	return putTree(r.v, path, at, entry.PrintNone)
+}
+
+func (r *viewRun) dropWhiteout(path string) error {
+	at, err := r.w.upper.at(path)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	defer at.Close()
+	e, err := at.Stat()
+	if err != nil || !e.Exists() {
+		return err
+	}
+	if !e.Whiteout() {
+		return stale(path, "the sandbox's version")
+	}
+	err = at.Unlink()
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+		return nil // then it is copied
+	}
+	return err
+}
+
+// revert takes one step back.
+func (r *viewRun) revert(i int) error {
+	s := &r.op.Steps[i]
+	path := string(s.Path)
+	switch s.Do {
+	case doAttr:
+		return r.v.Setattr(path, *s.Old)
+	case doShow:
+		return r.v.Remove(path, "dir")
+	case doUnmove:
+		return r.moveAgain(i)
+	case doMake:
+		if s.Before == entry.PrintNone {
+			expect := s.After
+			if s.Type == entry.Dir {
+				expect = view.EmptyDir
+			}
+			return r.v.Remove(path, expect)
+		}
+	}
+	data, err := r.op.kept(i)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	return putOne(r.v, path, data, s.After)
+}
+
+// moveAgain makes the directory under its new name from the host's content and
+// from what the sandbox had changed in it, and removes the old name.
+func (r *viewRun) moveAgain(i int) error {
+	s := &r.op.Steps[i]
+	from, err := r.w.host.At(string(s.Path))
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if err := putTree(r.v, string(s.From), from, entry.PrintNone); err != nil {
+		return err
+	}
+	data, err := r.op.kept(i)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	if err := overlayTree(r.v, string(s.From), data); err != nil {
+		return err
+	}
+	return r.v.Remove(string(s.Path), "dir")
+}
+
+// overlayTree puts a saved upper over what the view has.
+func overlayTree(v view.View, path string, at rootfs.At) error {
+	e, err := at.Stat()
+	if err != nil {
+		return err
+	}
+	if e.Whiteout() {
+		return v.Remove(path, "")
+	}
+	if err := putOne(v, path, at, ""); err != nil || e.Type != entry.Dir {
+		return err
+	}
+	names, err := at.Names()
+	if err != nil {
+		return err
+	}
+	in, err := at.Enter()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	for _, name := range names {
+		if err := overlayTree(v, join(path, name), in.Sibling(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// undoReject gives the sandbox back what the reject took.
+func (w *work) undoReject(op *operation) error {
+	v, err := w.env.View()
+	if err != nil {
+		return err
+	}
+	r := &viewRun{w: w, op: op, v: v}
+	if err := v.Sync(); err != nil {
+		return err
+	}
+	if err := r.asLeft(); err != nil {
+		return err
+	}
+	op.State = undoing
+	if err := op.save(); err != nil {
+		return err
+	}
+	for i := len(op.Steps) - 1; i >= 0; i-- {
+		if err := r.revert(i); err != nil {
+			return &fault.Error{
+				Code: fault.CodeOf(err), Op: "undo", Path: string(op.Steps[i].Path), Err: err,
+				Hint: "Part of the operation was taken back. What the sandbox had is kept in " + op.dir + ".",
+			}
+		}
+	}
+	if err := r.oldDirTimes(); err != nil {
+		return err
+	}
+	op.State = undone
+	return op.save()
+}
+
+// oldDirTimes sets the metadata of directories again that came back.
+func (r *viewRun) oldDirTimes() error {
+	for i := range r.op.Steps {
+		s := &r.op.Steps[i]
+		if s.Do != doRemove || s.Type != entry.Dir {
+			continue
+		}
+		data, err := r.op.kept(i)
+		if err != nil {
+			return err
+		}
+		meta, err := data.Meta()
+		data.Close()
+		if err != nil {
+			return err
+		}
+		if err := r.v.Setattr(string(s.Path), meta); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asLeft checks that the sandbox still is as the reject left it.
+func (r *viewRun) asLeft() error {
+	now := map[string]entry.Print{}
+	for i := len(r.op.Steps) - 1; i >= 0; i-- {
+		s := &r.op.Steps[i]
+		path := string(s.Path)
+		print, known := now[path]
+		if !known {
+			var err error
+			if print, err = r.v.Print(path); err != nil {
+				return err
+			}
+		}
+		same := print == s.After
+		if same && (s.Do == doShow || s.Do == doUnmove) {
+			// All of it is the host's, unless the sandbox wrote there again.
+			where, _, err := r.w.upper.look(path)
+			if err != nil {
+				return err
+			}
+			same = where != present || r.equalsHost(path)
+		}
+		if !same {
+			return fault.New(fault.Stale, "undo", path, "it is not as the operation left it in the sandbox",
+				"Nothing was written.")
+		}
+		now[path] = s.Before
+		if s.Before == view.EmptyDir {
+			now[path] = "dir"
+		}
+	}
+	return nil
+}
+
+// equalsHost says whether the upper has nothing of its own below a directory.
+func (r *viewRun) equalsHost(path string) bool {
+	list, err := r.w.upper.list(path)
+	if err != nil {
+		return false
+	}
+	for _, p := range list {
+		host, err := r.w.host.At(p)
+		if err != nil {
+			return false
+		}
+		want, err := host.Print()
+		host.Close()
+		if err != nil {
+			return false
+		}
+		up, err := r.w.upper.at(p)
+		if err != nil {
+			return false
+		}
+		have, err := up.Print()
+		up.Close()
+		if err != nil || have != want {
+			return false
+		}
+	}
+	return true
+}

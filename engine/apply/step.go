@@ -1,0 +1,54 @@
+package apply
+
+import (
+	"sandbox/engine/changes"
+	"sandbox/engine/entry"
+	"sandbox/engine/view"
+)
+
+// verb is what one step does.
+type verb string
+
+const (
+	doMake   verb = "make"       // an entry comes to Path, over what is there
+	doRemove verb = "remove"     // Path goes, a directory with all that is in it
+	doMove   verb = "move"       // From becomes Path, where nothing is
+	doAttr   verb = "attributes" // mode, owner, xattrs, mtime of Path
+	doShow   verb = "show"       // reject: the host's directory is seen again
+	doUnmove verb = "unmove"     // reject: a directory renamed by redirect goes back
+)
+
+// step is one change of the host (accept) or of the sandbox's view (reject).
+// All that is needed to take it back is in the journal before it is done.
+type step struct {
+	Do     verb        `json:"do"`
+	Path   pathText    `json:"path"`
+	From   pathText    `json:"from,omitempty"`
+	Type   entry.Type  `json:"type,omitempty"`   // of what is made
+	Target pathText    `json:"target,omitempty"` // of a symlink that is made
+	Rdev   uint64      `json:"rdev,omitempty"`
+	Before entry.Print `json:"before,omitempty"` // "" for what is not compared
+	After  entry.Print `json:"after,omitempty"`
+	// Tmp is the name beside Path that the step uses for a moment.
+	Tmp string `json:"tmp,omitempty"`
+	// Data is where what was replaced is kept: a name in the operation's data/.
+	Data string `json:"data,omitempty"`
+	// Old and New are the metadata before and after.
+	Old *view.Meta `json:"old,omitempty"`
+	New *view.Meta `json:"new,omitempty"`
+	// Implied marks a directory that was not chosen itself.
+	Implied bool `json:"implied,omitempty"`
+
+	source source                 // of a file that is made
+	tree   map[string]entry.Entry // what a directory that goes holds, by path
+	change changes.Kind
+}
+
+// source is where the content of a file comes from: an upper entry, a host
+// entry, or bytes.
+type source struct {
+	upper string // a path in the sandbox
+	host  string
+	data  []byte
+	bytes bool
+}

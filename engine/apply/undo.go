@@ -1,0 +1,314 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sort"
+
+	"sandbox/engine/entry"
+	"sandbox/engine/fault"
+	"sandbox/engine/rootfs"
+	"sandbox/engine/view"
+)
+
+// Undo takes back one operation: that of an id, or with "" the newest that was
+// not taken back yet. It is refused with fault.Stale, before anything is
+// written, where the host (after an accept) or the sandbox (after a reject) is
+// not as the operation left it; fault.NothingUndo says that there is none.
+//
+// What an accept had taken is a change of the sandbox again afterwards, also
+// when the upper had forgotten it because it was equal to the host.
+//
+// The caller holds the sandbox's operation lock.
+func Undo(ctx context.Context, env Env, id string) (Result, error) {
+	op, err := pick(env.Journal, id)
+	if err != nil {
+		return Result{}, err
+	}
+	defer op.close()
+	w, err := open(env)
+	if err != nil {
+		return Result{}, err
+	}
+	defer w.close()
+	if err := ctx.Err(); err != nil {
+		return Result{}, fault.Wrap(fault.Failed, "undo", "", err)
+	}
+	if op.Kind == "reject" {
+		err = w.undoReject(op)
+	} else {
+		err = w.undoAccept(op)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{ID: op.ID}
+	for _, r := range op.Rows {
+		result.Done = append(result.Done, Row{string(r.Path), r.Kind})
+	}
+	return result, nil
+}
+
+// pick finds the operation to take back.
+func pick(journal, id string) (*operation, error) {
+	all, err := ids(journal)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Backward(all) {
+		if id != "" && name != id {
+			continue
+		}
+		op, err := load(journal, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it was never begun
+		}
+		if err != nil {
+			return nil, err
+		}
+		if op.State == done {
+			return op, nil
+		}
+		op.close()
+		if id != "" {
+			return nil, fault.New(fault.NothingUndo, "undo", id, "it was taken back already", "")
+		}
+	}
+	if id != "" {
+		return nil, fault.New(fault.NothingUndo, "undo", id, "the journal has no such operation", "")
+	}
+	return nil, fault.New(fault.NothingUndo, "undo", "", "there is nothing to take back", "")
+}
+
+// undoAccept gives the host back what the accept replaced.
+func (w *work) undoAccept(op *operation) error {
+	if err := w.asLeft(op); err != nil {
+		return err
+	}
+	lost, err := w.forgotten(op)
+	if err != nil {
+		return err
+	}
+	op.State = undoing
+	if err := op.save(); err != nil {
+		return err
+	}
+	r := &hostRun{w: w, op: op}
+	r.openDirs(len(op.Steps) - 1)
+	for i := len(op.Steps) - 1; i >= 0; i-- {
+		if err := r.revert(i, lost[i]); err != nil {
+			return w.halfUndone(r, i, err)
+		}
+	}
+	w.unmark(op)
+	w.markUndone(op)
+	r.syncHost()
+	if err := w.sync(op); err != nil {
+		return err
+	}
+	if len(lost) > 0 {
+		if err := w.remember(op, lost); err != nil {
+			return err
+		}
+	}
+	op.State = undone
+	return op.save()
+}
+
+// halfUndone is the error of an undo that could not be finished, though all was
+// as it should be when it began.
+func (w *work) halfUndone(r *hostRun, at int, cause error) error {
+	return &fault.Error{
+		Code: fault.CodeOf(cause), Op: "undo", Path: string(r.op.Steps[at].Path), Err: cause,
+		Hint: "Part of the operation was taken back. What it replaced is kept in " + r.op.dir + ".",
+	}
+}
+
+// markUndone: the host's files are newer now than the sandbox's, and still no
+// one's edit.
+func (w *work) markUndone(op *operation) {
+	_ = w.markAccepted(op)
+}
+
+// asLeft checks that every path still is as the operation left it. It goes
+// through the steps backwards, as the undo will, and keeps in mind what would
+// have been taken back by then.
+func (w *work) asLeft(op *operation) error {
+	c := check{w: w, now: map[string]entry.Print{}, made: map[string]bool{}}
+	for i := range op.Steps {
+		if op.Steps[i].Do == doMake || op.Steps[i].Do == doMove {
+			c.made[string(op.Steps[i].Path)] = true
+		}
+	}
+	for i := len(op.Steps) - 1; i >= 0; i-- {
+		if err := c.step(&op.Steps[i]); err != nil {
+			return err
+		}
+	}
+	if len(c.moved) == 0 {
+		return nil
+	}
+	sort.Strings(c.moved)
+	reason := "it is not as the operation left it"
+	if n := len(c.moved) - 1; n > 0 {
+		reason += fmt.Sprintf(" (and %d more)", n)
+	}
+	return fault.New(fault.Stale, "undo", c.moved[0], reason, "Nothing was written. Undo by hand what came later, or leave it.")
+}
+
+type check struct {
+	w     *work
+	now   map[string]entry.Print // what the undo so far would have made of a path
+	moves []step                 // taken back so far
+	made  map[string]bool        // paths that the operation made
+	moved []string               // paths that are not as they were left
+}
+
+// where is the place at which the host has, now, what the undo so far would
+// have at path.
+func (c *check) where(path string) string {
+	for i := len(c.moves) - 1; i >= 0; i-- {
+		if s := &c.moves[i]; within(path, string(s.From)) {
+			path = string(s.Path) + path[len(s.From):]
+		}
+	}
+	return path
+}
+
+func (c *check) step(s *step) error {
+	path := string(s.Path)
+	print, known := c.now[path]
+	var e entry.Entry
+	at, err := c.w.host.At(c.where(path))
+	switch {
+	case known:
+	case err != nil && ignoreMissing(err) == nil:
+		print = entry.PrintNone
+	case err != nil:
+		return err
+	default:
+		defer at.Close()
+		if print, err = at.Print(); err == nil {
+			e, err = at.Stat()
+		}
+		if err != nil {
+			return explain("undo", path, err)
+		}
+	}
+	same := print == s.After
+	if !known && s.New != nil && e.Type != entry.Symlink && e.Mode != s.New.Mode {
+		same = false
+	}
+	if same && !known && s.Do == doMake && s.Type == entry.Dir {
+		if same, err = c.onlyOurs(at, path); err != nil {
+			return err
+		}
+	}
+	if !same {
+		c.moved = append(c.moved, path)
+	}
+	switch s.Do {
+	case doMove:
+		c.moves = append(c.moves, *s)
+		c.now[path] = entry.PrintNone
+	default:
+		c.now[path] = s.Before
+	}
+	return nil
+}
+
+// onlyOurs says whether a directory that was made holds only what was made.
+func (c *check) onlyOurs(at rootfs.At, path string) (bool, error) {
+	names, err := at.Names()
+	if err != nil {
+		return false, explain("undo", path, err)
+	}
+	for _, name := range names {
+		if !c.made[join(path, name)] {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// forgotten finds the steps of which the upper has no word any more, because
+// it was equal to the host and was pruned.
+func (w *work) forgotten(op *operation) (map[int]bool, error) {
+	lost := map[int]bool{}
+	for i := range op.Steps {
+		s := &op.Steps[i]
+		if s.Implied || s.Do == doMove && isPark(string(s.Path)) {
+			continue
+		}
+		where, _, err := w.upper.look(string(s.Path))
+		if err != nil {
+			return nil, err
+		}
+		if where == through {
+			lost[i] = true
+		}
+	}
+	return lost, nil
+}
+
+// remember puts what was forgotten back into the sandbox, now that the host
+// has something else there again.
+func (w *work) remember(op *operation, lost map[int]bool) error {
+	v, err := w.env.View()
+	if err != nil {
+		return err
+	}
+	if err := v.Sync(); err != nil {
+		return err
+	}
+	for i := range op.Steps {
+		if !lost[i] {
+			continue
+		}
+		if err := w.rememberStep(v, op, i); err != nil && fault.CodeOf(err) != fault.Stale {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *work) rememberStep(v view.View, op *operation, i int) error {
+	s := &op.Steps[i]
+	path := string(s.Path)
+	switch s.Do {
+	case doRemove:
+		return v.Remove(path, s.Before)
+	case doAttr:
+		return v.Setattr(path, *s.New)
+	case doMove:
+		from := string(s.From)
+		for j := range slices.Backward(op.Steps[:i]) { // its first place
+			if p := &op.Steps[j]; p.Do == doMove && p.Path == s.From {
+				from = string(p.From)
+			}
+		}
+		at, err := w.host.At(from)
+		if err != nil {
+			return err
+		}
+		defer at.Close()
+		if err := putTree(v, path, at, entry.PrintNone); err != nil {
+			return err
+		}
+		return v.Remove(from, "dir")
+	case doMake:
+		if s.Type == entry.Dir {
+			return v.Mkdir(path, *s.New, s.Before)
+		}
+		after, err := op.after(i)
+		if err != nil {
+			return err
+		}
+		defer after.Close()
+		return putOne(v, path, after, s.Before)
+	}
+	return nil
+}
