@@ -61,7 +61,8 @@ type runner struct {
 	term    *terminal // nil without one
 	master  int       // of the command's terminal
 	screen  *output   // its output
-	keys    bool      // the keyboard is being relayed
+	keys    *keyboard // nil while the keyboard is the caller's
+	wasRaw  bool      // the command had the keyboard once
 	resumed chan struct{}
 }
 
@@ -123,30 +124,23 @@ func (r *runner) attach(master int, foreground bool) {
 
 // takeTerminal sends the keyboard to the command.
 func (r *runner) takeTerminal() {
+	r.wasRaw = true
 	r.term.setRaw()
 	r.term.handOver(r.master)
 	r.resize()
-	if !r.keys {
-		r.keys = true
-		go r.keyboard()
+	if r.keys == nil {
+		r.keys = newKeyboard(r.term.fd, r.master, r.conn.Shutdown)
 	}
 }
 
-// keyboard relays keys until the terminal is gone.
-func (r *runner) keyboard() {
-	buf := make([]byte, 4<<10)
-	for {
-		n, err := unix.Read(r.term.fd, buf)
-		if err == unix.EINTR || err == unix.EAGAIN {
-			continue
-		}
-		if n <= 0 {
-			r.conn.Shutdown() // hung up: init hangs up the command
-			return
-		}
-		if !writeAll(r.master, buf[:n], nil) {
-			return
-		}
+// giveTerminal returns it to the caller. From here on not one key is taken.
+func (r *runner) giveTerminal() {
+	if r.keys != nil {
+		r.keys.stop()
+		r.keys = nil
+	}
+	if r.term != nil {
+		r.term.restore()
 	}
 }
 
@@ -191,6 +185,10 @@ func (r *runner) follow() (int, error) {
 		case control.Stopped:
 			r.stopped(unix.Signal(ev.Signal))
 		case control.Exited:
+			if r.keys != nil { // the next key is for the caller's shell
+				r.keys.stop()
+				r.keys = nil
+			}
 			if r.screen != nil {
 				r.screen.finish()
 			}
@@ -201,12 +199,6 @@ func (r *runner) follow() (int, error) {
 			}
 			return int(ev.Code), nil
 		}
-	}
-}
-
-func (r *runner) giveTerminal() {
-	if r.term != nil {
-		r.term.restore()
 	}
 }
 
@@ -242,7 +234,7 @@ func (r *runner) stopped(sig unix.Signal) {
 // resume continues the command, in the foreground when the caller is there.
 func (r *runner) resume() {
 	fg := r.term != nil && r.term.foreground()
-	if fg && (r.keys || isTerminal(r.fds[0])) {
+	if fg && r.wasRaw {
 		r.takeTerminal()
 	}
 	_ = r.conn.Send(&control.Command{Resume: true, Foreground: fg})

@@ -34,7 +34,7 @@ const (
 type Config struct {
 	Name       string
 	Dir        string // absolute path of the sandbox's storage
-	Privileged bool // mode P
+	Privileged bool   // mode P
 	HostNet    bool
 	UID, GID   int
 	Work       string // name of the fresh work directory in the storage

@@ -35,12 +35,11 @@ type process struct {
 	passed []int // streams from the client
 	owned  []int // opened here; closed once the command has its copies
 
-	code    int64         // for Failed
-	group   int           // the command's process group
-	leader  *control.Conn // to the session leader, nil without a terminal
-	status  <-chan unix.WaitStatus
-	exited  atomic.Bool
-	started bool
+	code   int64         // for Failed
+	group  int           // the command's process group
+	leader *control.Conn // to the session leader, nil without a terminal
+	status <-chan unix.WaitStatus
+	exited atomic.Bool
 }
 
 func (p *process) start() error {
@@ -74,7 +73,9 @@ func (p *process) start() error {
 	}
 	p.group, p.status = st.pid, st.status
 	p.closeOwned()
-	return p.conn.Send(&control.Event{Proto: control.Protocol, Kind: control.Started, Pid: int64(st.pid)})
+	// A client that is gone already shows in listen, which hangs up.
+	_ = p.conn.Send(&control.Event{Proto: control.Protocol, Kind: control.Started, Pid: int64(st.pid)})
+	return nil
 }
 
 func (p *process) exec(path string, argv []string, files []uintptr, sys *syscall.SysProcAttr) started {
