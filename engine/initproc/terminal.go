@@ -70,6 +70,11 @@ func (p *process) introduce(path string, master int) error {
 		p.code = ev.Code
 		return ev.Fault()
 	}
+	if ev.Pid <= 1 {
+		// The leader runs beside the sandbox's programs: what it says is not
+		// trusted to name a group that is not one command's.
+		return fault.New(fault.Internal, "run", p.req.Argv[0], "the session's leader named no process", "")
+	}
 	p.group = int(ev.Pid)
 	_ = p.conn.Send(&ev, master) // a client that is gone shows in listen
 	p.closeOwned()
