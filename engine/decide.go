@@ -20,19 +20,19 @@ const opWait = 5 * time.Second
 // Sensitive. All conflicts and stale decisions are found before the first
 // write.
 func (e *Engine) Accept(ctx context.Context, name string, o DecideOptions) (apply.Result, error) {
-	return e.decide(ctx, "accept", name, o, acceptChanges)
+	return e.decide(ctx, "accept", name, o, apply.Accept)
 }
 
 // Reject gives the sandbox the host's version of changes.
 func (e *Engine) Reject(ctx context.Context, name string, o DecideOptions) (apply.Result, error) {
 	o.Sensitive = true // giving up a change endangers nobody
-	return e.decide(ctx, "reject", name, o, rejectChanges)
+	return e.decide(ctx, "reject", name, o, apply.Reject)
 }
 
 // Undo takes back one operation: the newest, or the one with this id.
 func (e *Engine) Undo(ctx context.Context, name, id string) (apply.Result, error) {
 	return e.operate(ctx, "undo", name, func(_ *box, env apply.Env) (apply.Result, error) {
-		return undoOperation(ctx, env, id)
+		return apply.Undo(ctx, env, id)
 	})
 }
 

@@ -54,7 +54,17 @@ func (a *app) open() (*engine.Engine, string, error) {
 		return nil, "", err
 	}
 	e, err := engine.New(s.StorageDir.Text)
+	a.explain(s)
 	return e, s.Name.Text, err
+}
+
+// explain says under --verbose what was chosen, and why.
+func (a *app) explain(s config.Settings) {
+	if a.verbose == 0 && a.logLevel != "info" && a.logLevel != "debug" {
+		return
+	}
+	a.notef("sandbox: name %s (%s), storage %s (%s), net %s (%s)", s.Name.Text, s.Name.From,
+		safeErr(s.StorageDir.Text), safeErr(s.StorageDir.From), s.Net.Text, s.Net.From)
 }
 
 // dir is the working directory without symlinks: changes are listed by their

@@ -49,8 +49,8 @@ var optionTable = []option{
 	{long: "skip-conflicts", actions: "accept reject", help: "leave conflicts alone and take the rest", set: func(c *call, _ string) { c.skipConflicts = true }},
 	{long: "special", actions: "accept", help: "keep setuid, setgid and file capabilities, and accept device nodes", set: func(c *call, _ string) { c.special = true }},
 	{long: "yes", short: "y", actions: "delete", help: "do not ask", set: func(c *call, _ string) { c.yes = true }},
-	{long: "verbose", short: "v", help: "say more on standard error", set: func(c *call, _ string) { c.verbose++ }},
-	{long: "log-level", value: "LEVEL", help: "error, warn, info or debug", set: func(c *call, v string) { c.logLevel = v }},
+	{long: "verbose", short: "v", help: "say on standard error which sandbox and storage are used, and why", set: func(c *call, _ string) { c.verbose++ }},
+	{long: "log-level", value: "LEVEL", help: "error, warn (default), info or debug; info is --verbose", set: func(c *call, v string) { c.logLevel = v }},
 	{long: "help", short: "h", help: "show help", set: func(c *call, _ string) { c.help = true }},
 	{long: "version", help: "show the version", set: func(c *call, _ string) { c.action = "version" }},
 }

@@ -17,6 +17,7 @@ func runCommand(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	a.explain(s)
 	argv := a.args
 	if len(argv) == 0 {
 		argv = []string{shell()}
