@@ -20,17 +20,31 @@ func TryLock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Failed, "open lock", path, err)
 	}
-	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
-	case err == nil:
-		return f, nil
-	case errors.Is(err, unix.EWOULDBLOCK):
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			// Whoever asks Held has a shared lock for a moment. It is no
+			// holder, and only a holder keeps others from sharing.
+			err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+			if err == nil {
+				_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+				time.Sleep(askTime)
+				continue
+			}
+		}
 		_ = f.Close()
-		return nil, nil
-	default:
-		_ = f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, nil
+		}
 		return nil, fault.Wrap(fault.Failed, "lock", path, err)
 	}
 }
+
+// askTime is about how long Held keeps its shared lock.
+const askTime = 50 * time.Microsecond
 
 // Held reports whether somebody holds the flock on path.
 func Held(path string) bool {
