@@ -32,7 +32,8 @@ const EmptyDir entry.Print = "dir:empty"
 // and returns a *fault.Error with code Stale. expect "" checks nothing.
 // Owner changes that are not permitted are left out silently in mode U.
 type View interface {
-	// Print returns the print of the merged entry.
+	// Print returns the print of the merged entry; where a directory part is
+	// none (a symlink is none), that is PrintNone.
 	Print(path string) (entry.Print, error)
 	// Write makes path a regular file with all that content holds from offset 0.
 	Write(path string, content *os.File, meta Meta, expect entry.Print) error

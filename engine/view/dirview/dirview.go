@@ -33,10 +33,10 @@ var _ view.View = (*Dir)(nil)
 func New(rootfd int) *Dir { return &Dir{root: rootfs.FromFD(rootfd)} }
 
 // Print returns the print of an entry. Where a part of the path is missing or
-// is no directory, nothing is there; a symlink in the directory part is ELOOP.
+// is no directory (a symlink is none), nothing is there.
 func (d *Dir) Print(path string) (entry.Print, error) {
 	at, err := d.root.At(path)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 		return entry.PrintNone, nil
 	}
 	if err != nil {
