@@ -12,23 +12,27 @@ function M.clean(text)
   return text
 end
 
+---The beginning of a text that is too long for its room.
 ---@param text string
+---@param room integer columns
 ---@return string
-local function fit(text)
-  local room = math.max(vim.v.echospace - 1, 20)
+function M.fit(text, room)
   if vim.fn.strdisplaywidth(text) <= room then
     return text
   end
-  local cut = vim.fn.strcharpart(text, 0, room - 1)
-  while vim.fn.strdisplaywidth(cut) > room - 1 do
+  local cut = vim.fn.strcharpart(text, 0, math.max(room - 1, 0))
+  while cut ~= "" and vim.fn.strdisplaywidth(cut) > room - 1 do
     cut = vim.fn.strcharpart(cut, 0, vim.fn.strchars(cut) - 1)
   end
   return cut .. "…"
 end
 
+---Whether the user put something else in the place of |vim.notify()|.
 ---@return boolean
 local function own_notify()
-  return debug.getinfo(vim.notify, "S").source:find("vim/_", 1, true) == nil
+  -- Neovim's own is "@vim/_editor.lua", or has no source at all where it was compiled in.
+  local source = debug.getinfo(vim.notify, "S").source
+  return vim.startswith(source, "@") and not vim.startswith(source, "@vim/_")
 end
 
 ---A line that is too long for the screen would stop everything at a prompt: it is cut on the screen,
@@ -37,12 +41,18 @@ end
 ---@param level integer
 ---@param highlight? string
 local function show(text, level, highlight)
+  -- Paths of the project are long, and the user knows where he is.
+  local here = vim.fn.getcwd() .. "/"
+  local at = text:find(here, 1, true)
+  if at then
+    text = text:sub(1, at - 1) .. text:sub(at + #here)
+  end
   text = "sandbox: " .. M.clean(text)
   if own_notify() then
     vim.notify(text, level)
     return
   end
-  local short = fit(text)
+  local short = M.fit(text, math.max(vim.v.echospace - 1, 20))
   if short ~= text then
     vim.cmd("silent echomsg " .. vim.fn.string(text))
   end

@@ -24,6 +24,17 @@ local function temporary(bytes)
   return path
 end
 
+---Remove a temporary file, and the buffer that :read and :write make for its name.
+---@param path string
+local function clean_up(path)
+  os.remove(path)
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_get_name(buf) == path then
+      vim.api.nvim_buf_delete(buf, { force = true })
+    end
+  end
+end
+
 ---@param bytes string
 ---@return sandbox.Text
 function M.decode(bytes)
@@ -37,7 +48,7 @@ function M.decode(bytes)
       vim.cmd("silent noautocmd keepjumps lockmarks $delete _")
     end
   end)
-  os.remove(path)
+  clean_up(path)
   local text = {
     lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false),
     fileformat = bo.fileformat,
@@ -69,7 +80,7 @@ function M.encode(buf)
   local file = assert(io.open(path, "rb"))
   local bytes = file:read("*a")
   file:close()
-  os.remove(path)
+  clean_up(path)
   return bytes
 end
 

@@ -62,7 +62,7 @@ local function decide_block(verb)
   end
   local obstacle = not session.busy and pair.obstacle(session)
   if obstacle then
-    message.error(obstacle)
+    message.error(obstacle.long)
     return
   end
   decide.blocks(session, verb, indices)

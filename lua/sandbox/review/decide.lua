@@ -148,7 +148,7 @@ local function send(session, verb, arguments, kind)
         -- What was looked at is not what is there: show what is.
         session.queue = {}
         M.refresh(session, function()
-          message.warn(err.message .. "; nothing was written, look at it again")
+          message.warn("nothing was written, look again: " .. err.message)
         end)
         return
       end
@@ -229,7 +229,7 @@ function M.blocks(session, verb, indices)
     end
     local obstacle = pair.obstacle(session)
     if obstacle then
-      message.error(obstacle)
+      message.error(obstacle.long)
       return
     end
     local hunks = {}

@@ -11,7 +11,6 @@ local pair = require("sandbox.review.pair")
 local panel = require("sandbox.review.panel")
 local rpc = require("sandbox.rpc")
 local sessions = require("sandbox.review.session")
-local text = require("sandbox.text")
 
 local M = {}
 
@@ -23,12 +22,7 @@ differ.source = function()
     return
   end
   local function lines(side)
-    local buf = session.bufs[side]
-    local content = file[side].type == "file" and text.decode(file[side].text)
-    if not content or content.empty then
-      return 0
-    end
-    return vim.api.nvim_buf_line_count(buf)
+    return (file[side].text or "") == "" and 0 or vim.api.nvim_buf_line_count(session.bufs[side])
   end
   return file.hunks, lines("host"), lines("sandbox")
 end
@@ -89,6 +83,14 @@ local function watch(session)
       local side = sessions.side_of(session)
       if side and session.file and event.buf == session.bufs[side] and sessions.alive(session) then
         pair.refresh(session)
+      end
+    end,
+  })
+  on("WinScrolled", {
+    callback = function()
+      local win = vim.api.nvim_get_current_win()
+      if sessions.side_of(session, win) and sessions.alive(session) then
+        require("sandbox.review.mark").keep_level(session, win)
       end
     end,
   })
@@ -209,7 +211,10 @@ function M.show(session, path, options)
       pair.show(session, file)
       panel.move_to(session, file.path)
       if options.focus then
-        vim.api.nvim_set_current_win(session.wins.sandbox)
+        -- Where the lines are.
+        vim.api.nvim_set_current_win(
+          pair.empty_side(file) == "sandbox" and session.wins.host or session.wins.sandbox
+        )
       end
       pair.jump(session, options.select == "last" and #file.hunks or 1)
     end)

@@ -69,7 +69,6 @@ local function attributes(session, side, buf)
   if #bottom > 0 then
     place(buf, vim.api.nvim_buf_line_count(buf) - 1, { virt_lines = bottom })
   end
-  return #top
 end
 
 ---@param buf? integer
@@ -86,12 +85,11 @@ function M.draw(session, synced)
     local buf = session.bufs[side]
     M.clear(buf)
     if buf and session.file and synced and not session.file.placeholder then
-      local above = attributes(session, side, buf)
+      attributes(session, side, buf)
       local hunk = session.selected and session.file.hunks[session.selected]
       if hunk and not blocks.is_attribute(hunk) then
         mark_lines(buf, hunk[side][1], hunk[side][2])
       end
-      M.show_above(session.wins[side], above)
     end
   end
 end
@@ -99,16 +97,51 @@ end
 ---Virtual lines above the first line are scrolled out unless asked for.
 ---@param win integer
 ---@param count integer
-function M.show_above(win, count)
+local function scroll_in(win, count)
+  vim.api.nvim_win_call(win, function()
+    local view = vim.fn.winsaveview()
+    local fill = count + vim.fn.diff_filler(1)
+    if view.topline == 1 and view.topfill ~= fill then
+      vim.fn.winrestview({ topfill = fill })
+    end
+  end)
+end
+
+---How many lines stand above the first line of both windows.
+---@param session sandbox.Session
+---@return integer
+local function above(session)
+  local n = 0
+  for _, hunk in ipairs(session.file and not session.file.placeholder and session.file.hunks or {}) do
+    if blocks.is_attribute(hunk) and hunk.kind ~= "final_newline" then
+      n = n + 1
+    end
+  end
+  return n
+end
+
+---Show the lines above the first line, in both windows.
+---@param session sandbox.Session
+function M.show_above(session)
+  local count = above(session)
+  if count > 0 then
+    scroll_in(session.wins.host, count)
+    scroll_in(session.wins.sandbox, count)
+  end
+end
+
+---Scroll binding knows nothing of virtual lines: keep the other window level with the current one.
+---@param session sandbox.Session
+---@param current integer
+function M.keep_level(session, current)
+  local count = above(session)
   if count == 0 then
     return
   end
-  vim.api.nvim_win_call(win, function()
-    local view = vim.fn.winsaveview()
-    if view.topline == 1 and view.topfill < count then
-      vim.fn.winrestview({ topfill = count + vim.fn.diff_filler(1) })
-    end
-  end)
+  local view = vim.api.nvim_win_call(current, vim.fn.winsaveview)
+  if view.topline == 1 and view.topfill >= count then
+    M.show_above(session)
+  end
 end
 
 return M

@@ -21,6 +21,8 @@ local window_options = {
   relativenumber = false,
   cursorline = false,
   winfixbuf = false,
+  scrollbind = false,
+  cursorbind = false,
 }
 
 ---@param win integer
@@ -166,41 +168,52 @@ function M.reload(buf, options_only)
   vim.cmd("silent checktime " .. buf)
   if not autoread and vim.api.nvim_buf_is_valid(buf) then
     vim.api.nvim_buf_call(buf, function()
-      vim.cmd(vim.go.autoread and "setlocal noautoread" or "setlocal autoread<")
+      vim.cmd(vim.go.autoread and "setlocal noautoread" or "set autoread<")
     end)
   end
 end
 
+---@class sandbox.Obstacle
+---@field short string for the line above the window
+---@field long string what to do about it
+
+---@param short string
+---@param advice string
+---@return sandbox.Obstacle
+local function obstacle(short, advice)
+  return { short = short, long = short .. ": " .. advice }
+end
+
 ---Why no block can be decided on now, nil when nothing is in the way.
 ---@param session sandbox.Session
----@return string?
+---@return sandbox.Obstacle?
 function M.obstacle(session)
   local file, shown = session.file, session.shown
   if not file or not shown then
-    return "no file is open"
+    return obstacle("no file is open", "choose one in the panel")
   elseif file.placeholder then
     return nil
   end
   local host, sandbox = session.bufs.host, session.bufs.sandbox
   if file.sandbox.type == "file" then
     if vim.bo[sandbox].modified then
-      return "the sandbox's text has unsaved edits: write them with :w, or undo them"
+      return obstacle("unsaved edits in the sandbox's text", "write them with :w, or undo them")
     end
     local state = buffer.loaded(sandbox)
     if not state or state.print ~= file.sandbox.print then
-      return "the sandbox's file moved: compare again"
+      return obstacle("the sandbox's file moved", "compare again")
     end
   end
   if file.host.type == "file" then
     if M.unsaved(session, host) then
-      return "the host's text has unsaved edits: write them with :w, or undo them"
+      return obstacle("unsaved edits in the host's text", "write them with :w, or undo them")
     end
     local tick = vim.api.nvim_buf_get_changedtick(host)
     if tick ~= shown.host_tick then
       shown.host_tick, shown.host_ok = tick, text.shown_in(host, shown.host)
     end
     if not shown.host_ok then
-      return "this window does not show the host's file as it is now: compare again"
+      return obstacle("this is not the host's file as it is now", "read it again with :edit")
     end
   end
   return nil
@@ -297,6 +310,21 @@ local function install(session, file)
     in_window(session.wins.sandbox, "diffthis")
     for _, side in ipairs({ "host", "sandbox" }) do
       session.borrowed:set_window(session.wins[side], { foldenable = false, foldcolumn = "0" })
+      if M.empty_side(file) then
+        -- Bound to a window without lines, the other one would be scrolled to its end.
+        session.borrowed:set_window(session.wins[side], { scrollbind = false, cursorbind = false })
+      end
+    end
+  end
+end
+
+---The side of a text comparison that has no line at all.
+---@param file sandbox.File
+---@return sandbox.SideName?
+function M.empty_side(file)
+  for _, side in ipairs({ "host", "sandbox" }) do
+    if not file.placeholder and (file[side].text or "") == "" then
+      return side
     end
   end
 end
@@ -361,9 +389,9 @@ end
 ---Find the block at the cursor again and draw.
 ---@param session sandbox.Session
 function M.refresh(session)
-  local obstacle
+  local problem
   if session.file then
-    obstacle = M.obstacle(session)
+    problem = M.obstacle(session)
     local side = sessions.side_of(session)
     if session.file.placeholder then
       session.selected = #session.file.hunks > 0 and (session.selected or 1) or nil
@@ -377,9 +405,9 @@ function M.refresh(session)
         session.selected
       )
     end
-    mark.draw(session, obstacle == nil)
+    mark.draw(session, problem == nil)
   end
-  winbar.draw(session, obstacle)
+  winbar.draw(session, problem and problem.short)
 end
 
 ---Put the cursors of both windows on a block.
@@ -396,10 +424,18 @@ function M.jump(session, index)
       local win = session.wins[side]
       local line = blocks.anchor(hunk, side, vim.api.nvim_buf_line_count(session.bufs[side]))
       vim.api.nvim_win_set_cursor(win, { line, 0 })
-      vim.api.nvim_win_call(win, function()
-        vim.cmd("normal! zz")
-      end)
     end
+    vim.api.nvim_win_call(session.wins[sessions.side_of(session) or "sandbox"], function()
+      vim.cmd("normal! zz")
+    end)
+    mark.show_above(session)
+    -- Once more when the screen was drawn: diff mode binds the windows' scrolling right before that, and
+    -- forgets the virtual lines of the window without the cursor.
+    vim.defer_fn(function()
+      if sessions.alive(session) and session.selected == index then
+        mark.show_above(session)
+      end
+    end, 1)
   end
   M.refresh(session)
 end

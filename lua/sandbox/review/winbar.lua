@@ -11,8 +11,10 @@ local function escape(text)
   return (message.clean(text):gsub("%%", "%%%%"))
 end
 
+---Which block, and in words what it is when no lines show it.
 ---@param session sandbox.Session
----@return string
+---@return string position
+---@return string? description
 local function position(session)
   local file = session.file
   local n = #file.hunks
@@ -24,11 +26,28 @@ local function position(session)
     return n == 1 and "1 block" or n .. " blocks"
   end
   local hunk = file.hunks[i]
-  local text = ("block %d/%d"):format(i, n)
-  if hunk.kind ~= "lines" then
-    text = text .. " · " .. blocks.describe(hunk)
+  return ("block %d/%d"):format(i, n), hunk.kind ~= "lines" and blocks.describe(hunk) or nil
+end
+
+---The end of a path that is too long for its room.
+---@param path string
+---@param room integer
+---@return string
+local function shorten(path, room)
+  path = message.clean(path)
+  local cut = path
+  while vim.fn.strdisplaywidth(cut) > math.max(room, 10) do
+    cut = vim.fn.strcharpart(cut, 2)
   end
-  return text
+  return cut == path and path or "…" .. cut
+end
+
+---@param win integer
+---@param text string
+local function set(win, text)
+  if vim.wo[win].winbar ~= text then
+    vim.wo[win][0].winbar = text
+  end
 end
 
 ---@param session sandbox.Session
@@ -37,28 +56,45 @@ function M.draw(session, obstacle)
   local file = session.file
   local wins = session.wins
   if not file then
-    vim.wo[wins.host][0].winbar = " host"
-    vim.wo[wins.sandbox][0].winbar = " " .. escape(session.name)
+    set(wins.host, " host")
+    set(wins.sandbox, " " .. escape(session.name))
     return
   end
-  local host = escape(sessions.relative(session, file.from or file.path))
-  local sandbox = escape(sessions.relative(session, file.path))
+  local where, description = position(session)
+  ---@type { [1]: string, [2]: string }[]
   local notes = {}
+  if obstacle then
+    table.insert(notes, { obstacle, "SandboxSensitive" })
+  end
   if file.conflict then
-    table.insert(notes, "%#SandboxConflict#host changed too%*")
+    table.insert(notes, { "host changed too", "SandboxConflict" })
+  end
+  if description then
+    table.insert(notes, { description, "SandboxNote" })
   end
   if file.sensitive then
-    table.insert(notes, "%#SandboxSensitive#⚠ " .. escape(file.sensitive.reason) .. "%*")
+    table.insert(notes, { "⚠ " .. file.sensitive.reason, "SandboxSensitive" })
   end
-  if obstacle then
-    table.insert(notes, "%#SandboxSensitive#" .. escape(obstacle) .. "%*")
+  local host =
+    shorten(sessions.relative(session, file.from or file.path), vim.api.nvim_win_get_width(wins.host) - 8)
+  -- The file and the number of the block are always there; the notes take what room is left.
+  local width = vim.api.nvim_win_get_width(wins.sandbox)
+  local room = width - vim.fn.strdisplaywidth(session.name) - #where - 5
+  local sandbox = shorten(sessions.relative(session, file.path), room)
+  room = room - vim.fn.strdisplaywidth(sandbox)
+  local tail = ""
+  for _, note in ipairs(notes) do
+    local text = message.fit(message.clean(note[1]), room - 3)
+    if room < 8 then
+      break
+    end
+    room = room - vim.fn.strdisplaywidth(text) - 3
+    tail = ("%s%%#%s#%s%%* · "):format(tail, note[2], escape(text))
   end
-  table.insert(notes, escape(position(session)))
-  vim.wo[wins.host][0].winbar = ("%%#SandboxTitle# host%%*  %%<%s"):format(host)
-  vim.wo[wins.sandbox][0].winbar = ("%%#SandboxTitle# %s%%*  %%<%s%%=%s "):format(
-    escape(session.name),
-    sandbox,
-    table.concat(notes, "  ")
+  set(wins.host, "%#SandboxTitle# host%*  " .. escape(host))
+  set(
+    wins.sandbox,
+    ("%%#SandboxTitle# %s%%*  %s%%=%s%s "):format(escape(session.name), escape(sandbox), tail, where)
   )
 end
 
