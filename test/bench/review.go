@@ -48,7 +48,11 @@ func (b *bench) review() error {
 
 	one := filepath.Join("src", "file00000.txt")
 	differ := func(code int) bool { return code == 1 }
-	find := &row{name: "`find` over the sandbox's upper layer", argv: []string{"find", filepath.Join(b.storage, reviewed), "-size", "+1000000"}}
+	uppers, err := filepath.Glob(filepath.Join(b.storage, reviewed, "upper*"))
+	if err != nil {
+		return err
+	}
+	find := &row{name: "`find` over the sandbox's upper layer", argv: append([]string{"find", "-P"}, append(uppers, "-size", "+1000000")...)}
 	diffrq := &row{name: "`diff -rq` of both trees", argv: []string{"diff", "-rq", pristine, wanted}, exits: differ}
 	diffru := &row{name: "`diff -ruN` of both trees", argv: []string{"diff", "-ruN", pristine, wanted}, exits: differ}
 	copied := filepath.Join(b.work, "copy")
