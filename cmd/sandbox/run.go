@@ -35,12 +35,12 @@ func runCommand(ctx context.Context, a *app) error {
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	})
 	if err != nil {
-		if code != 0 {
+		if code == 126 || code == 127 {
 			a.fail(err)
 			a.exit = code
 			return nil
 		}
-		return err
+		return err // its own exit code, or 125: see exitCode
 	}
 	a.exit = code
 	if len(a.args) > 0 && a.errTTY && mayLackNetwork(code) {

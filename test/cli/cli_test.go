@@ -72,7 +72,7 @@ func TestScripts(t *testing.T) {
 			Cmds: map[string]func(*testscript.TestScript, bool, []string){
 				"code": code, "json": jsonValue, "remember": remember, "unchanged": unchanged,
 				"sametree": sameTree, "bytes": writeBytes, "hasbytes": hasBytes, "block": block, "running": running,
-				"later": later,
+				"later": later, "pty": pty,
 			},
 		})
 	})
