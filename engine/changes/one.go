@@ -7,6 +7,7 @@ import (
 
 	"sandbox/engine/entry"
 	"sandbox/engine/fault"
+	"sandbox/engine/sensitive"
 )
 
 // One returns the change of one path: of a row with this Path, or of a renamed
@@ -23,7 +24,7 @@ func One(ctx context.Context, tree Tree, path string, opts Options) (Change, err
 		if c.Kind == "" {
 			return Change{}, noChange(path)
 		}
-		c.Sensitive = markOf(&c, opts.Home)
+		c.Sensitive = markOf(&c, &sensitive.Finder{Home: opts.Home})
 		return c, nil
 	}
 	set, err := Scan(ctx, tree, opts)

@@ -62,10 +62,9 @@ func Scan(ctx context.Context, tree Tree, opts Options) (*Set, error) {
 	if err := s.settleRedirects(); err != nil {
 		return nil, err
 	}
-	set := &Set{Changes: s.rows, Unreadable: s.unreadable, tree: tree}
+	set := &Set{Changes: sorted(s.rows), Unreadable: s.unreadable, tree: tree}
 	slices.Sort(set.Unreadable)
 	set.Unreadable = slices.Compact(set.Unreadable)
-	sortChanges(set.Changes)
 	if !opts.NoRenames {
 		if err := findRenames(ctx, set); err != nil {
 			return nil, err
@@ -75,33 +74,54 @@ func Scan(ctx context.Context, tree Tree, opts Options) (*Set, error) {
 	return set, nil
 }
 
-func sortChanges(list []Change) {
-	slices.SortStableFunc(list, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+// sorted returns the rows in order of Path. It sorts numbers, because a row is
+// some hundred bytes.
+func sorted(rows []Change) []Change {
+	order := make([]int, len(rows))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(rows[a].Path, rows[b].Path) })
+	out := make([]Change, len(rows))
+	for to, from := range order {
+		out[to] = rows[from]
+	}
+	return out
 }
 
 // finish marks sensitive rows and leaves ignored ones out.
 func finish(set *Set, opts Options) {
-	kept := set.Changes[:0]
+	f := sensitive.Finder{Home: opts.Home}
 	for i := range set.Changes {
-		c := set.Changes[i]
-		c.Sensitive = markOf(&c, opts.Home)
-		if c.Sensitive == nil && opts.Ignore != nil && opts.Ignore(&c) {
-			set.Ignored++
+		set.Changes[i].Sensitive = markOf(&set.Changes[i], &f)
+	}
+	if opts.Ignore == nil {
+		return
+	}
+	all := len(set.Changes)
+	kept := 0
+	for i := range set.Changes {
+		c := &set.Changes[i]
+		if c.Sensitive == nil && opts.Ignore(c) {
 			continue
 		}
-		kept = append(kept, c)
+		if kept < i {
+			set.Changes[kept] = *c
+		}
+		kept++
 	}
-	clear(set.Changes[len(kept):])
-	set.Changes = kept
+	clear(set.Changes[kept:])
+	set.Changes = set.Changes[:kept]
+	set.Ignored = all - kept
 }
 
-func markOf(c *Change, home string) *sensitive.Mark {
-	m := sensitive.For(c.Path, home, c.Host, c.Sandbox)
+func markOf(c *Change, f *sensitive.Finder) *sensitive.Mark {
+	m := f.For(c.Path, c.Host, c.Sandbox)
 	if m == nil && c.From != "" {
-		m = sensitive.For(c.From, home, c.Host, entry.Entry{Type: entry.None})
+		m = sensitive.For(c.From, f.Home, c.Host, entry.Entry{Type: entry.None})
 	}
 	if m == nil && c.Redirect {
-		m = sensitive.ForTree(c.Path, home)
+		m = sensitive.ForTree(c.Path, f.Home)
 	}
 	return m
 }

@@ -94,13 +94,19 @@ func (x *catalogueIndex) find(table *[anchors]map[string]Mark, p, home string) *
 }
 
 // listed looks p up in the catalogue: p itself, and the directories above it.
-func listed(p, home string, host, sandbox entry.Entry) *Mark {
+func (f *Finder) listed(p string, host, sandbox entry.Entry) *Mark {
 	if newDir(host, sandbox) {
 		return nil
 	}
-	best := index.find(&index.exact, p, home)
-	for q := p; q != "" && (best == nil || best.Level != LevelHold); q = q[:max(0, strings.LastIndexByte(q, '/'))] {
-		best = worst(best, index.find(&index.tree, q, home))
+	dir := parent(p)
+	if dir != f.dir || dir == "" {
+		f.dir, f.dirMark = dir, nil
+		for q := dir; q != "" && (f.dirMark == nil || f.dirMark.Level != LevelHold); q = parent(q) {
+			f.dirMark = worst(f.dirMark, index.find(&index.tree, q, f.Home))
+		}
 	}
-	return best
+	return worst(f.dirMark, index.find(&index.tree, p, f.Home), index.find(&index.exact, p, f.Home))
 }
+
+// parent is the directory of p, "" for one at the top.
+func parent(p string) string { return p[:max(0, strings.LastIndexByte(p, '/'))] }

@@ -11,11 +11,26 @@ import (
 // home is the user's home directory ("" when it is not known), host and
 // sandbox are the two sides. The strongest of all reasons is returned.
 func For(p, home string, host, sandbox entry.Entry) *Mark {
+	f := Finder{Home: home}
+	return f.For(p, host, sandbox)
+}
+
+// Finder asks the catalogue about many paths; in order of path it is faster
+// than For, because what holds for a directory is looked up once.
+type Finder struct {
+	Home string
+
+	dir     string // the last directory asked about
+	dirMark *Mark  // what its place and those above it give to all below
+}
+
+// For is the function For with the Finder's home.
+func (f *Finder) For(p string, host, sandbox entry.Entry) *Mark {
 	return worst(
 		git(p, host, sandbox),
-		listed(p, home, host, sandbox),
+		f.listed(p, host, sandbox),
 		byMode(host, sandbox),
-		link(p, home, host, sandbox),
+		f.link(p, host, sandbox),
 	)
 }
 
@@ -116,7 +131,7 @@ func byMode(host, sandbox entry.Entry) *Mark {
 // outside the link's own directory, a relative one that climbs out of the home
 // directory (outside a home: out of the top-level directory), and one that
 // leads to a place of the catalogue.
-func link(p, home string, host, sandbox entry.Entry) *Mark {
+func (f *Finder) link(p string, host, sandbox entry.Entry) *Mark {
 	if sandbox.Type != entry.Symlink || (host.Type == entry.Symlink && host.Target == sandbox.Target) {
 		return nil
 	}
@@ -129,7 +144,7 @@ func link(p, home string, host, sandbox entry.Entry) *Mark {
 		return nil
 	}
 	to := path.Join(path.Dir(p), target)
-	tree, _ := homeOf(p, home)
+	tree, _ := homeOf(p, f.Home)
 	if tree == "" {
 		top, _, _ := strings.Cut(p[min(1, len(p)):], "/")
 		tree = "/" + top
@@ -137,7 +152,8 @@ func link(p, home string, host, sandbox entry.Entry) *Mark {
 	if !within(to, tree) {
 		return leaves
 	}
-	if m := listed(to, home, entry.Entry{}, entry.Entry{Type: entry.File}); m != nil && listed(p, home, host, sandbox) == nil {
+	there := Finder{Home: f.Home}
+	if m := there.listed(to, entry.Entry{}, entry.Entry{Type: entry.File}); m != nil && f.listed(p, host, sandbox) == nil {
 		return &Mark{LevelMark, "a link to what " + m.Reason}
 	}
 	return nil
