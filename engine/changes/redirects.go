@@ -36,13 +36,31 @@ func (s *scan) settleRedirects() error {
 		if withinAny(c.Path, again) {
 			return true // all of it comes again
 		}
-		// Below a renamed directory, which has a From, Path is not the host's.
-		return c.Kind == Deleted && c.From == "" && withinAny(c.Path, olds)
+		if c.Kind != Deleted {
+			return false
+		}
+		if c.From == "" {
+			return withinAny(c.Path, olds)
+		}
+		// Below a renamed directory Path is not the host's; and what was moved
+		// on from there is not deleted.
+		return s.placeOf(c.From) != c.Path
 	})
 	for _, old := range again {
 		s.rescanAsNew(old)
 	}
 	return s.run()
+}
+
+// placeOf is where the sandbox has, after all renames, what the host has at from.
+func (s *scan) placeOf(from string) string {
+	best, place := "", from
+	for _, m := range s.redirects {
+		if within(from, m.from) && len(m.from) > len(best) {
+			best, place = m.from, m.to+from[len(m.from):]
+		}
+	}
+	return place
 }
 
 func withinAny(path string, dirs []string) bool {

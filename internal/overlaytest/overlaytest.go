@@ -85,7 +85,9 @@ func (r *Rig) start(t testing.TB, root string) {
 	r.child = exec.Command("/proc/self/exe")
 	r.child.SysProcAttr = attr
 	r.child.Stderr = os.Stderr
-	r.child.Env = append(os.Environ(), marker+"="+strings.Join([]string{r.Host, r.Storage, root + r.Host}, "\x01"))
+	// A program built with the race detector sleeps for a second at its end.
+	r.child.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0",
+		marker+"="+strings.Join([]string{r.Host, r.Storage, root + r.Host}, "\x01"))
 	var err error
 	r.to, err = r.child.StdinPipe()
 	must(t, err)
