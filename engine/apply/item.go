@@ -77,11 +77,15 @@ func (w *work) gather(ctx context.Context, sel []Selection, dir way) ([]*item, e
 	items := make([]*item, 0, len(sel))
 	moves := renamedDirs(sel)
 	whole := goingDirs(sel)
+	notes := readKnown(w.env.Journal)
 	for i := range sel {
 		if err := ctx.Err(); err != nil {
 			return nil, fault.Wrap(fault.Failed, "prepare", sel[i].Change.Path, err)
 		}
 		it := &item{change: sel[i].Change, hunks: sel[i].Hunks}
+		if it.change.Conflict {
+			settle(notes, &it.change)
+		}
 		it.place(moves, dir)
 		if err := w.facts(it, &sel[i], moves, whole, dir); err != nil {
 			return nil, err
@@ -140,7 +144,7 @@ func (it *item) place(moves []changes.Change, dir way) {
 
 func (w *work) facts(it *item, s *Selection, moves []changes.Change, whole map[string]bool, dir way) error {
 	c := &it.change
-	hash := s.Host != "" || len(it.hunks) > 0 || !whole[parent(c.Path)]
+	hash := dir == rejecting || s.Host != "" || len(it.hunks) > 0 || c.From != "" || !whole[parent(c.Path)]
 	vacated := false // a renamed directory leaves this place
 	for _, m := range moves {
 		vacated = vacated || (it.hostAt == c.Path && within(c.Path, m.From))
@@ -183,7 +187,7 @@ func (w *work) facts(it *item, s *Selection, moves []changes.Change, whole map[s
 		return stale(c.Path, "the sandbox's version")
 	case described && c.Host.Type != "" && c.Host.Type != it.host.Type:
 		return stale(c.Path, "the host's version")
-	case c.Sandbox.Type != "" && c.Sandbox.Type != it.box.Type:
+	case (c.Kind == changes.Deleted) == it.box.Exists(), c.Sandbox.Type != "" && c.Sandbox.Type != it.box.Type:
 		return stale(c.Path, "the sandbox's version")
 	}
 	return nil

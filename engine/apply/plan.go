@@ -75,12 +75,14 @@ type acceptor struct {
 	kept  map[string]bool // directories that keep something
 	moves []*item         // renames of directories, deepest old name first
 	made  map[string]bool // paths that become directories
+	// replaced are directories of the host that something else takes the place of.
+	replaced map[string]bool
 }
 
 // planAccept works out the steps that bring the items to the host. It refuses
 // before anything is written.
 func planAccept(items []*item, world world, opt Options) (*plan, error) {
-	a := &acceptor{world: world, opt: opt, going: map[string]bool{}, made: map[string]bool{}}
+	a := &acceptor{world: world, opt: opt, going: map[string]bool{}, made: map[string]bool{}, replaced: map[string]bool{}}
 	if err := guardStorage(items, world.tree); err != nil {
 		return nil, err
 	}
@@ -181,13 +183,12 @@ func (a *acceptor) wholeDirs(items []*item) []*item {
 // removes plans what goes, each directory in one step, and returns the rest.
 func (a *acceptor) removes(items []*item) []*item {
 	var rest []*item
-	replaced := map[string]bool{}
 	for _, it := range items {
 		if it.host.Type == entry.Dir && it.change.Kind == changes.TypeChanged {
-			replaced[it.hostAt] = true
+			a.replaced[it.hostAt] = true
 		}
 		if it.redirect() && it.here.Exists() {
-			replaced[it.path()] = true
+			a.replaced[it.path()] = true
 		}
 	}
 	for _, it := range items {
@@ -200,11 +201,11 @@ func (a *acceptor) removes(items []*item) []*item {
 			rest = append(rest, it)
 			continue
 		}
-		a.remove(it.hostAt, it.hostPrint, replaced)
+		a.remove(it.hostAt, it.hostPrint)
 	}
 	for _, it := range items {
 		if it.change.Kind == changes.Renamed && !it.redirect() && it.hunks == nil {
-			a.remove(it.change.From, it.hostPrint, replaced)
+			a.remove(it.change.From, it.hostPrint)
 		}
 	}
 	slices.SortFunc(a.steps, func(x, y step) int { return strings.Compare(string(y.Path), string(x.Path)) })
@@ -212,9 +213,9 @@ func (a *acceptor) removes(items []*item) []*item {
 }
 
 // remove adds a step, unless a directory above goes as a whole.
-func (a *acceptor) remove(path string, print entry.Print, replaced map[string]bool) {
+func (a *acceptor) remove(path string, print entry.Print) {
 	for up := parent(path); up != "/"; up = parent(up) {
-		if replaced[up] || (a.going[up] && !a.kept[up]) {
+		if a.replaced[up] || (a.going[up] && !a.kept[up]) {
 			return
 		}
 	}
@@ -257,9 +258,16 @@ func (a *acceptor) parks(items []*item) {
 	slices.SortStableFunc(a.moves, func(x, y *item) int { return depth(y.change.From) - depth(x.change.From) })
 	var steps []step
 	for i, it := range a.moves {
+		// In a directory that stays where it is.
+		dir := parent(it.change.From)
+		for up := dir; up != "/"; up = parent(up) {
+			if a.going[up] || a.movedAway(up) || a.replaced[up] {
+				dir = parent(up)
+			}
+		}
 		steps = append(steps, step{
 			Do: doMove, From: pathText(it.change.From),
-			Path: pathText(join(parent(it.change.From), fmt.Sprintf("%spark-%d", rootfs.TempPrefix, i))),
+			Path: pathText(join(dir, fmt.Sprintf("%spark-%d", rootfs.TempPrefix, i))),
 			// What is checked is that it is a directory; what is in it moves along.
 			Before: "dir", After: "dir", change: changes.Renamed,
 		})

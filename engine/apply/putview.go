@@ -63,7 +63,7 @@ func putTree(v view.View, path string, at rootfs.At, expect entry.Print) error {
 	}
 	defer in.Close()
 	for _, name := range names {
-		if err := putTree(v, join(path, name), in.Sibling(name), entry.PrintNone); err != nil {
+		if err := putTree(v, join(path, name), in.Sibling(name), expect); err != nil {
 			return err
 		}
 	}

@@ -149,11 +149,7 @@ func (r *viewRun) save() error {
 	for i := range r.op.Steps {
 		s := &r.op.Steps[i]
 		path := string(s.Path)
-		switch {
-		case s.Do == doUnmove:
-			path = string(s.From)
-		case s.Do == doMake && s.Before != entry.PrintNone, s.Do == doRemove:
-		default:
+		if s.Do != doRemove && s.Do != doUnmove && (s.Do != doMake || s.Before == entry.PrintNone) {
 			continue
 		}
 		if err := r.saveOne(i, path, s.Do == doUnmove); err != nil {
@@ -262,12 +258,9 @@ func (r *viewRun) step(i int) error {
 	case doMake:
 		return r.makeEntry(s)
 	case doShow:
-		return r.show(path, s.source.host)
+		return r.show(path)
 	case doUnmove:
-		if err := r.v.Remove(string(s.From), s.Before); err != nil {
-			return err
-		}
-		return r.show(path, path)
+		return r.v.Remove(path, s.Before)
 	}
 	return fault.New(fault.Internal, "reject", path, "unknown step "+string(s.Do), "")
 }
@@ -316,7 +309,7 @@ func (r *viewRun) content(s *step) (*os.File, error) {
 // show makes a directory of the host visible again that the sandbox deleted:
 // its whiteout goes, and the overlay forgets the name. That costs the same for
 // any size. Where it does not work the directory is copied.
-func (r *viewRun) show(path, host string) error {
+func (r *viewRun) show(path string) error {
 	if err := r.dropWhiteout(path); err != nil {
 		return err
 	}
@@ -334,7 +327,7 @@ func (r *viewRun) show(path, host string) error {
 	default:
 		return stale(path, "the sandbox's version")
 	}
-	at, err := r.w.host.At(host)
+	at, err := r.w.host.At(path)
 	if err != nil {
 		return err
 	}
@@ -391,15 +384,15 @@ func (r *viewRun) revert(i int) error {
 }
 
 // moveAgain makes the directory under its new name from the host's content and
-// from what the sandbox had changed in it, and removes the old name.
+// from what the sandbox had changed in it.
 func (r *viewRun) moveAgain(i int) error {
 	s := &r.op.Steps[i]
-	from, err := r.w.host.At(string(s.Path))
+	from, err := r.w.host.At(string(s.From))
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	if err := putTree(r.v, string(s.From), from, entry.PrintNone); err != nil {
+	if err := putTree(r.v, string(s.Path), from, ""); err != nil {
 		return err
 	}
 	data, err := r.op.kept(i)
@@ -407,10 +400,7 @@ func (r *viewRun) moveAgain(i int) error {
 		return err
 	}
 	defer data.Close()
-	if err := overlayTree(r.v, string(s.From), data); err != nil {
-		return err
-	}
-	return r.v.Remove(string(s.Path), "dir")
+	return overlayTree(r.v, string(s.Path), data)
 }
 
 // overlayTree puts a saved upper over what the view has.
@@ -500,10 +490,14 @@ func (r *viewRun) oldDirTimes() error {
 // asLeft checks that the sandbox still is as the reject left it.
 func (r *viewRun) asLeft() error {
 	now := map[string]entry.Print{}
+	var hidden []string // directories that would be deleted again by then
 	for i := len(r.op.Steps) - 1; i >= 0; i-- {
 		s := &r.op.Steps[i]
 		path := string(s.Path)
 		print, known := now[path]
+		if !known && slices.ContainsFunc(hidden, func(dir string) bool { return below(path, dir) }) {
+			print, known = entry.PrintNone, true
+		}
 		if !known {
 			var err error
 			if print, err = r.v.Print(path); err != nil {
@@ -511,7 +505,7 @@ func (r *viewRun) asLeft() error {
 			}
 		}
 		same := print == s.After
-		if same && (s.Do == doShow || s.Do == doUnmove) {
+		if same && s.Do == doShow {
 			// All of it is the host's, unless the sandbox wrote there again.
 			where, _, err := r.w.upper.look(path)
 			if err != nil {
@@ -522,6 +516,9 @@ func (r *viewRun) asLeft() error {
 		if !same {
 			return fault.New(fault.Stale, "undo", path, "it is not as the operation left it in the sandbox",
 				"Nothing was written.")
+		}
+		if s.Do == doShow {
+			hidden = append(hidden, path)
 		}
 		now[path] = s.Before
 		if s.Before == view.EmptyDir {

@@ -95,6 +95,14 @@ func (r *rejector) removes(items []*item) {
 			Type: it.box.Type, source: source{upper: it.path()}, change: it.change.Kind,
 		})
 	}
+	for _, it := range items {
+		if it.redirect() {
+			r.steps = append(r.steps, step{
+				Do: doUnmove, Path: pathText(it.path()), From: pathText(it.change.From), Before: "dir", After: entry.PrintNone,
+				source: source{upper: it.path()}, change: it.change.Kind,
+			})
+		}
+	}
 	slices.SortStableFunc(r.steps, func(x, y step) int { return strings.Compare(string(y.Path), string(x.Path)) })
 }
 
@@ -123,7 +131,7 @@ func (r *rejector) restores(items []*item) {
 		path := place(it)
 		r.done = append(r.done, Row{it.path(), it.change.Kind})
 		if slices.ContainsFunc(shown, func(dir string) bool { return below(path, dir) }) ||
-			slices.ContainsFunc(renamed, func(dir string) bool { return below(it.path(), dir) }) {
+			!it.redirect() && slices.ContainsFunc(renamed, func(dir string) bool { return below(it.path(), dir) }) {
 			continue
 		}
 		if it.result != nil {
@@ -141,20 +149,15 @@ func (r *rejector) restores(items []*item) {
 			continue
 		}
 		if it.redirect() {
-			r.steps = append(r.steps, step{
-				Do: doUnmove, From: pathText(it.path()), Path: pathText(it.change.From), Before: "dir", After: "dir",
-				source: source{upper: it.path()}, change: it.change.Kind,
-			})
-			shown = append(shown, it.change.From)
+			shown = append(shown, r.show(it.change.From, it.change.Kind))
+			if it.here.Type == entry.Dir { // what it had covered
+				shown = append(shown, r.show(it.path(), it.change.Kind))
+			}
 			continue
 		}
 		if it.host.Type == entry.Dir {
 			if r.whole(it) {
-				shown = append(shown, path)
-				r.steps = append(r.steps, step{
-					Do: doShow, Path: pathText(path), Before: entry.PrintNone, After: "dir",
-					source: source{host: it.hostAt}, change: it.change.Kind,
-				})
+				shown = append(shown, r.show(path, it.change.Kind))
 				continue
 			}
 			r.made[path] = true
@@ -166,6 +169,14 @@ func (r *rejector) restores(items []*item) {
 		}
 		r.make(path, it.host, it.hostAt, it.hostPrint, before, it.hostMeta, it.change.Kind)
 	}
+}
+
+// show adds the step that lets a directory of the host be seen again.
+func (r *rejector) show(path string, kind changes.Kind) string {
+	r.steps = append(r.steps, step{
+		Do: doShow, Path: pathText(path), Before: entry.PrintNone, After: "dir", change: kind,
+	})
+	return path
 }
 
 func (r *rejector) make(path string, host entry.Entry, hostAt string, after, before entry.Print, meta view.Meta, kind changes.Kind) {

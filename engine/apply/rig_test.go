@@ -58,6 +58,7 @@ func (r *rig) scan(t *testing.T, names ...string) []apply.Selection {
 	t.Helper()
 	set, err := changes.Scan(context.Background(), r.Tree(), changes.Options{})
 	must(t, err)
+	apply.Settle(r.env.Journal, set.Changes)
 	var sel []apply.Selection
 	for _, c := range set.Changes {
 		for _, name := range append(names, "")[:max(len(names), 1)] {

@@ -15,7 +15,7 @@ const (
 	doMove   verb = "move"       // From becomes Path, where nothing is
 	doAttr   verb = "attributes" // mode, owner, xattrs, mtime of Path
 	doShow   verb = "show"       // reject: the host's directory is seen again
-	doUnmove verb = "unmove"     // reject: a directory renamed by redirect goes back
+	doUnmove verb = "unmove"     // reject: Path, a directory that was From and renamed by redirect, goes
 )
 
 // step is one change of the host (accept) or of the sandbox's view (reject).

@@ -104,7 +104,9 @@ func (w *work) undoAccept(op *operation) error {
 		}
 	}
 	w.unmark(op)
-	w.markUndone(op)
+	if err := w.markUndone(op); err != nil {
+		return err
+	}
 	r.syncHost()
 	if err := w.sync(op); err != nil {
 		return err
@@ -127,10 +129,23 @@ func (w *work) halfUndone(r *hostRun, at int, cause error) error {
 	}
 }
 
-// markUndone: the host's files are newer now than the sandbox's, and still no
-// one's edit.
-func (w *work) markUndone(op *operation) {
-	_ = w.markAccepted(op)
+// markUndone says that the host's files, which are newer now than the
+// sandbox's, are no one's edit.
+func (w *work) markUndone(op *operation) error {
+	for i := range op.Steps {
+		s := &op.Steps[i]
+		if s.Do != doMake && s.Do != doAttr {
+			continue
+		}
+		e, err := w.stat(w.host, movedBack(op.Steps[:i], string(s.Path)))
+		if err != nil || !e.Exists() {
+			continue
+		}
+		if err := w.upper.accepted(string(s.Path), e.CtimeNs); err != nil {
+			return err
+		}
+	}
+	return w.noteUndone(op)
 }
 
 // asLeft checks that every path still is as the operation left it. It goes
