@@ -92,18 +92,24 @@ func setup(env *testscript.Env) error {
 	env.Setenv("UID", strconv.Itoa(os.Getuid()))
 	env.Cd = filepath.Join(home, "p")
 	env.Defer(func() {
-		dirs, _ := filepath.Glob(filepath.Join(home, ".sandboxes", "*"))
-		more, _ := filepath.Glob(filepath.Join(env.WorkDir, "storage*", "*"))
-		for _, dir := range append(dirs, more...) {
-			cmd := exec.Command(filepath.Join(os.Getenv(binVar), "sandbox"), //nolint:gosec // our binary
-				"--no-config", "--storage-dir", filepath.Dir(dir), "stop", filepath.Base(dir))
-			cmd.Env = append(os.Environ(), "HOME="+home)
-			if out, err := cmd.CombinedOutput(); err != nil && !bytes.Contains(out, []byte("no sandbox of that name")) {
-				env.T().Log("stop", dir, err, string(out))
+		for _, pattern := range []string{"home/.sandboxes/*", "home/kept/*", "storage/*", "storage/*/*"} {
+			found, _ := filepath.Glob(filepath.Join(env.WorkDir, pattern, "lock"))
+			for _, lock := range found {
+				end(env, filepath.Dir(lock))
 			}
 		}
 	})
 	return nil
+}
+
+// end stops what a script left running.
+func end(env *testscript.Env, dir string) {
+	cmd := exec.Command(filepath.Join(os.Getenv(binVar), "sandbox"), //nolint:gosec // our binary
+		"--no-config", "--storage-dir", filepath.Dir(dir), "stop", filepath.Base(dir))
+	cmd.Env = append(os.Environ(), "HOME="+env.Getenv("HOME"))
+	if out, err := cmd.CombinedOutput(); err != nil && !bytes.Contains(out, []byte("no sandbox of that name")) {
+		env.T().Log("stop", dir, err, string(out))
+	}
 }
 
 // code N CMD…: the command must exit with exactly N.
