@@ -29,12 +29,11 @@ func story(t *testing.T, host string, body func(t *testing.T, r *rig)) {
 	t.Helper()
 	testuser.Both(t, func(t *testing.T) {
 		o := overlaytest.New(t, func(dir string) { script(t, dir, host) })
-		v := dirview.New(o.Root)
-		v.OnSync = o.Sync
-		r := &rig{Rig: o, view: v}
+		r := &rig{Rig: o}
+		r.attach()
 		r.env = apply.Env{
 			Tree: o.Tree(), Journal: o.Storage + "/journal", Running: true,
-			View: func() (view.View, error) { return v, nil },
+			View: func() (view.View, error) { return r.view, nil },
 		}
 		body(t, r)
 		for _, dir := range []string{o.Host, o.M(""), o.U("")} {
@@ -43,6 +42,12 @@ func story(t *testing.T, host string, body func(t *testing.T, r *rig)) {
 			}
 		}
 	})
+}
+
+// attach makes the view of what is mounted now.
+func (r *rig) attach() {
+	r.view = dirview.New(r.Root)
+	r.view.OnSync = r.Sync
 }
 
 func script(t *testing.T, dir, sh string) {

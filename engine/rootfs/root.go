@@ -45,6 +45,9 @@ func (r *Root) Close() error {
 	return unix.Close(r.fd)
 }
 
+// FD is the held descriptor (O_PATH); it stays the root's.
+func (r *Root) FD() int { return r.fd }
+
 // At is the place of one entry: an open directory and a name in it. It stays
 // good when the directory is moved. Close it.
 type At struct {

@@ -65,14 +65,20 @@ func New(t testing.TB, fill func(host string)) *Rig {
 	if fill != nil {
 		fill(r.Host)
 	}
-	r.start(t, base+"/root")
+	r.Mount(t)
 	t.Cleanup(func() { clean(base) })
 	t.Cleanup(r.Unmount)
 	return r
 }
 
-func (r *Rig) start(t testing.TB, root string) {
+// Mount mounts the overlay again after Unmount.
+func (r *Rig) Mount(t testing.TB) {
 	t.Helper()
+	root := filepath.Dir(r.Host) + "/root"
+	// A volatile overlay leaves a mark in its work directory.
+	clean(r.Storage + "/work.1")
+	must(t, os.RemoveAll(r.Storage+"/work.1"))
+	must(t, os.Mkdir(r.Storage+"/work.1", 0o755))
 	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	r.Xattr = overlay.TrustedXattr
 	if uid, gid := os.Getuid(), os.Getgid(); uid != 0 {
