@@ -31,6 +31,9 @@ SANDBOX_NVIM_012=$(scripts/nvim.sh 0.12)
 export SANDBOX_NVIM_010 SANDBOX_NVIM_012
 # What a caller's editor or shell exports is not part of a test.
 unset NVIM VIMRUNTIME VIM MYVIMRC SANDBOX
+# The race detector sleeps a second before a process ends, and the tests start
+# themselves again hundreds of times.
+export GORACE="atexit_sleep_ms=0 ${GORACE:-}"
 
 report=$root/.cache/testreport
 CGO_ENABLED=0 go build -buildvcs=false -o "$report" ./internal/testreport
