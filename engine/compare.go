@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sandbox/engine/apply"
 	"sandbox/engine/changes"
 	"sandbox/engine/diff"
 	"sandbox/engine/entry"
@@ -29,7 +30,9 @@ func (e *Engine) Diff(ctx context.Context, name, path string) (FileDiff, error) 
 	if err != nil {
 		return FileDiff{}, err
 	}
-	return b.compare(c)
+	settled := []changes.Change{c}
+	apply.Settle(b.journal(), settled)
+	return b.compare(settled[0])
 }
 
 // EachDiff compares all changes that a query means, in order, after one scan.
@@ -103,7 +106,7 @@ func readHost(path string) (diff.Side, entry.Print, error) {
 	if err != nil {
 		return diff.Side{}, "", err
 	}
-	defer unix.Close(root) //nolint:errcheck // a descriptor for looking
+	defer unix.Close(root)
 	dirfd, name, err := entry.OpenParent(root, path)
 	if missing(err) {
 		return diff.Side{Type: entry.None}, entry.PrintNone, nil
@@ -111,7 +114,7 @@ func readHost(path string) (diff.Side, entry.Print, error) {
 	if err != nil {
 		return diff.Side{}, "", err
 	}
-	defer unix.Close(dirfd) //nolint:errcheck // a descriptor for looking
+	defer unix.Close(dirfd)
 	return readSide(dirfd, name, path)
 }
 
@@ -122,7 +125,7 @@ func (b *box) readUpper(path string) (diff.Side, entry.Print, error) {
 	if err != nil {
 		return diff.Side{}, "", err
 	}
-	defer unix.Close(dirfd) //nolint:errcheck // a descriptor for looking
+	defer unix.Close(dirfd)
 	return readSide(dirfd, name, path)
 }
 
@@ -135,7 +138,7 @@ func (b *box) openUpper(path string) (dirfd int, name string, err error) {
 	if err != nil {
 		return -1, "", fault.Wrap(fault.Damaged, "open", b.dir.Path(), err)
 	}
-	defer unix.Close(root) //nolint:errcheck // a descriptor for looking
+	defer unix.Close(root)
 	dir, name := entry.Split(rel)
 	dirfd, err = entry.OpenBeneath(root, dir, unix.O_PATH|unix.O_DIRECTORY)
 	return dirfd, name, err

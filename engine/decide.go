@@ -64,15 +64,18 @@ func (e *Engine) operate(ctx context.Context, what, name string, do func(*box, a
 	if err != nil {
 		return r, err
 	}
-	defer lock.Close() //nolint:errcheck // gives the lock back
+	defer lock.Close()
 	running := e.running(name)
 	s := e.session(name)
 	defer func() {
 		if cerr := s.close(ctx); err == nil {
 			err = cerr
 		}
+		if !running {
+			b.prune(ctx)
+		}
 	}()
-	r, err = do(b, apply.Env{Tree: b.tree, Journal: b.dir.Path("journal"), View: s.open, Running: running})
+	r, err = do(b, apply.Env{Tree: b.tree, Journal: b.journal(), View: s.open, Running: running})
 	if running && len(r.Done) > 0 {
 		// What programs inside looked up before is forgotten. The operation is
 		// done; a sandbox that just ended needs nothing.

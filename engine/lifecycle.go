@@ -71,10 +71,18 @@ func (e *Engine) info(b *box) Info {
 // Stop ends a sandbox with all that runs in it and waits until it is gone. One
 // that is down is left alone.
 func (e *Engine) Stop(ctx context.Context, name string) error {
-	if _, err := e.open(name); err != nil && fault.CodeOf(err) != fault.Damaged {
+	b, err := e.open(name)
+	if err != nil && fault.CodeOf(err) != fault.Damaged {
 		return err
 	}
-	return e.stop(ctx, name)
+	if serr := e.stop(ctx, name); serr != nil || err != nil {
+		return serr
+	}
+	if lock, err := b.dir.OpLock("stop", 0); err == nil {
+		defer lock.Close()
+		b.prune(ctx)
+	}
+	return nil
 }
 
 // Sync makes host changes below the given paths (all, when none are given)
@@ -116,7 +124,7 @@ func (e *Engine) Delete(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	defer op.Close() //nolint:errcheck // gives the lock back
+	defer op.Close()
 	if err := e.stop(ctx, name); err != nil {
 		return err
 	}
@@ -127,7 +135,7 @@ func (e *Engine) Delete(ctx context.Context, name string) error {
 	if lock == nil {
 		return fault.New(fault.Busy, "delete", name, "it was started again", "Try again.")
 	}
-	defer lock.Close() //nolint:errcheck // gives the lock back
+	defer lock.Close()
 
 	gone := trash + name + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
 	if err := os.Rename(dir.Path(), store.At(e.Storage, gone).Path()); err != nil {
@@ -151,7 +159,7 @@ func (e *Engine) sweep() error {
 	if err != nil {
 		return fault.Wrap(fault.Failed, "delete", e.Storage, err)
 	}
-	defer root.Close() //nolint:errcheck // a descriptor for looking
+	defer root.Close()
 	var first error
 	for _, ent := range ents {
 		if !strings.HasPrefix(ent.Name(), trash) {

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sandbox/engine/apply"
 	"sandbox/engine/changes"
 	"sandbox/engine/fault"
 	"sandbox/engine/pattern"
@@ -29,6 +30,7 @@ func (b *box) query(ctx context.Context, q Query) (Changes, *matcher, error) {
 	if err != nil {
 		return Changes{}, nil, err
 	}
+	apply.Settle(b.journal(), set.Changes)
 	m, err := compile(q, set)
 	if err != nil {
 		return Changes{}, nil, err

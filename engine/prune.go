@@ -1,0 +1,29 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"sandbox/engine/apply"
+	"sandbox/engine/store"
+)
+
+// pruneTime bounds a prune. What it did not come to waits for the next one.
+const pruneTime = 2 * time.Second
+
+// prune lets go of what a sandbox that is down shares with the host, so that
+// later edits on the host are seen inside. It holds the sandbox's lock, so
+// nothing is mounted meanwhile: a start waits. The caller holds the lock of
+// operations. Nothing depends on it, so errors do not matter.
+func (b *box) prune(ctx context.Context) {
+	lock, err := store.TryLock(b.dir.Path(store.LockFile))
+	if err != nil || lock == nil {
+		return
+	}
+	defer lock.Close()
+	ctx, cancel := context.WithTimeout(ctx, pruneTime)
+	defer cancel()
+	_ = apply.Prune(ctx, apply.Env{Tree: b.tree, Journal: b.journal()})
+}
+
+func (b *box) journal() string { return b.dir.Path("journal") }
