@@ -9,6 +9,7 @@ import (
 	"sandbox/engine/changes"
 	"sandbox/engine/config"
 	"sandbox/engine/fault"
+	"sandbox/engine/pattern"
 	"sandbox/engine/store"
 )
 
@@ -30,12 +31,15 @@ func New(storage string) (*Engine, error) {
 // CheckName accepts the names that a sandbox may have.
 func CheckName(name string) error { return config.CheckName(name) }
 
+// Below reports whether an absolute path is dir or lies below it.
+func Below(path, dir string) bool { return pattern.Below(path, dir) }
+
 // resolve follows the symlinks of an absolute path as far as it exists.
 func resolve(path string) string {
 	rest := ""
 	for dir := path; ; {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			return filepath.Join(real, rest)
+		if found, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(found, rest)
 		}
 		if dir == "/" {
 			return path

@@ -159,7 +159,7 @@ func (e *Engine) sweep() error {
 	if err != nil {
 		return fault.Wrap(fault.Failed, "delete", e.Storage, err)
 	}
-	defer root.Close()
+	defer root.Close() //nolint:errcheck // a descriptor for looking
 	var first error
 	for _, ent := range ents {
 		if !strings.HasPrefix(ent.Name(), trash) {

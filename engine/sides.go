@@ -95,7 +95,7 @@ func (e *Engine) WriteSandbox(ctx context.Context, name, abs string, data []byte
 	if err != nil {
 		return "", err
 	}
-	defer op.Close() //nolint:errcheck // gives the lock back
+	defer op.Close()
 	meta, err := b.metaOf(ctx, abs)
 	if err != nil {
 		return "", err
@@ -104,7 +104,7 @@ func (e *Engine) WriteSandbox(ctx context.Context, name, abs string, data []byte
 	if err != nil {
 		return "", err
 	}
-	defer content.Close() //nolint:errcheck // memory
+	defer content.Close()
 	s := e.session(name)
 	v, err := s.open()
 	if err != nil {
@@ -147,7 +147,7 @@ func (b *box) metaOf(ctx context.Context, abs string) (view.Meta, error) {
 	if err != nil {
 		return fresh, err
 	}
-	defer unix.Close(dirfd) //nolint:errcheck // a descriptor for looking
+	defer unix.Close(dirfd)
 	e, err := entry.At(dirfd, name)
 	if err != nil {
 		return fresh, err

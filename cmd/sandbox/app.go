@@ -90,13 +90,13 @@ func (a *app) finish() error {
 }
 
 // printf writes to standard output.
-func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.out, format, args...) } //nolint:errcheck // finish reports it
+func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.out, format, args...) }
 
 // notef writes a line to standard error, which stays empty under --json
 // except for what --verbose asks for.
 func (a *app) notef(format string, args ...any) {
 	_ = a.out.Flush()
-	fmt.Fprintf(a.errs, format+"\n", args...) //nolint:errcheck // there is nowhere to report it
+	fmt.Fprintf(a.errs, format+"\n", args...)
 }
 
 // fail reports an error once, in the form that was asked for, and returns the
@@ -110,9 +110,9 @@ func (a *app) fail(err error) int {
 		}
 	}
 	_ = a.finish()
-	fmt.Fprintf(a.errs, "sandbox: %s\n", termsafe.Name(err.Error())) //nolint:errcheck // nowhere to report it
+	fmt.Fprintf(a.errs, "sandbox: %s\n", termsafe.Name(err.Error()))
 	if hint := fault.HintOf(err); hint != "" {
-		fmt.Fprintf(a.errs, "         %s\n", termsafe.Name(hint)) //nolint:errcheck // nowhere to report it
+		fmt.Fprintf(a.errs, "         %s\n", termsafe.Name(hint))
 	}
 	return code
 }

@@ -66,7 +66,7 @@ func TestParseRefuses(t *testing.T) {
 		line, reason string
 		json         bool
 	}{
-		{line: "--nmae x ls", reason: "no such option"},
+		{line: "--nome x ls", reason: "no such option"},
 		{line: "-x", reason: "no such option"},
 		{line: "-vx", reason: "no such option"},
 		{line: "--name", reason: "value is missing"},

@@ -14,7 +14,6 @@ import (
 	"sandbox/engine/changes"
 	"sandbox/engine/diff"
 	"sandbox/engine/entry"
-	"sandbox/engine/pattern"
 	"sandbox/engine/termsafe"
 )
 
@@ -40,7 +39,7 @@ func diffAction(ctx context.Context, a *app) error {
 	}
 	outside := false
 	_, err = e.EachDiff(ctx, name, query, func(f engine.FileDiff) error {
-		outside = outside || !pattern.Below(f.Change.Path, dir) || (f.Change.From != "" && !pattern.Below(f.Change.From, dir))
+		outside = outside || !engine.Below(f.Change.Path, dir) || (f.Change.From != "" && !engine.Below(f.Change.From, dir))
 		return writePatch(to, dir, f)
 	})
 	if serr := safe.Flush(); err == nil {
@@ -106,7 +105,7 @@ func writePatch(w io.Writer, dir string, f engine.FileDiff) error {
 	if f.Change.Kind == changes.Renamed {
 		from = f.Change.From
 	}
-	if pattern.Below(from, dir) != pattern.Below(f.Change.Path, dir) {
+	if engine.Below(from, dir) != engine.Below(f.Change.Path, dir) {
 		// No directory has both names, so no program could apply the move.
 		gone := diff.Side{Type: entry.None}
 		err := diff.Unified(w, patchPath(dir, from), patchPath(dir, from), f.Host, gone, patchContext)
@@ -128,7 +127,7 @@ func ignorePipe(err error) error {
 
 // patchPath is a path as a patch header has it.
 func patchPath(dir, path string) string {
-	if pattern.Below(path, dir) && path != dir && dir != "/" {
+	if engine.Below(path, dir) && path != dir && dir != "/" {
 		return path[len(dir)+1:]
 	}
 	return strings.TrimPrefix(path, "/")

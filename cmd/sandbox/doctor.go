@@ -2,233 +2,46 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"sandbox/engine"
 	"sandbox/engine/fault"
-	"sandbox/engine/harden"
-	"sandbox/engine/launch"
-	"sandbox/engine/store"
 )
 
-// probeName is the name under which the binary tries to mount an overlay.
-const probeName = "sandbox-probe"
-
-// finding is one line of the doctor.
-type finding struct {
-	name, state, detail, hint string
-}
-
-// The states of a finding. Only missing ones keep sandboxes from working.
-const (
-	fine    = "ok"
-	partial = "partly"
-	lacking = "missing"
-)
-
-// doctor tries what a sandbox needs on this machine, as this user.
+// doctor shows what this machine can do, as this user.
 func doctor(_ context.Context, a *app) error {
 	if err := a.noArgs(); err != nil {
 		return err
 	}
-	s, err := a.settings()
+	e, _, err := a.open()
 	if err != nil {
 		return err
 	}
-	e, err := engine.New(s.StorageDir.Text)
-	if err != nil {
-		return err
-	}
-	findings := []finding{kernel(), mode(), namespaces(), storage(e.Storage), overlay(e.Storage), landlock()}
-	missing := ""
+	findings := e.Doctor()
+	ok := true
 	for _, f := range findings {
-		if f.state == lacking && missing == "" {
-			missing = f.name
-		}
+		ok = ok && f.State != engine.Missing
+	}
+	if !ok {
+		a.exit = fault.ExitCode(&fault.Error{Code: fault.Unsupported})
 	}
 	if a.json {
 		rows := []document{}
 		for _, f := range findings {
-			row := document{"check": f.name, "state": f.state}
-			putText(row, "detail", f.detail)
-			if f.hint != "" {
-				row["hint"] = f.hint
+			row := document{"check": f.Check, "state": f.State}
+			putText(row, "detail", f.Detail)
+			if f.Hint != "" {
+				row["hint"] = f.Hint
 			}
 			rows = append(rows, row)
 		}
-		a.answer(document{"ok": missing == "", "checks": rows})
-	} else {
-		for _, f := range findings {
-			a.printf("%-7s  %-15s  %s\n", f.state, f.name, a.safe(f.detail))
-			if f.hint != "" {
-				a.printf("%-7s  %-15s  %s\n", "", "", f.hint)
-			}
-		}
+		a.answer(document{"ok": ok, "checks": rows})
+		return a.finish()
 	}
-	if missing != "" {
-		a.exit = fault.ExitCode(fault.New(fault.Unsupported, "", "", "", ""))
+	for _, f := range findings {
+		a.printf("%-7s  %-10s  %s\n", f.State, f.Check, a.safe(f.Detail))
+		if f.Hint != "" {
+			a.printf("%-7s  %-10s  %s\n", "", "", f.Hint)
+		}
 	}
 	return a.finish()
-}
-
-func kernel() finding {
-	var u unix.Utsname
-	_ = unix.Uname(&u) // cannot fail
-	release := unix.ByteSliceToString(u.Release[:])
-	var major, minor int
-	_, _ = fmt.Sscanf(release, "%d.%d", &major, &minor) // an odd name counts as 0.0
-	f := finding{"kernel", fine, "Linux " + release, ""}
-	if major < 5 || (major == 5 && minor < 11) {
-		f.state, f.hint = lacking, "Linux 5.11 is the oldest that works."
-	}
-	return f
-}
-
-func mode() finding {
-	if launch.Mode() == store.ModePrivileged {
-		return finding{"mode", fine, "privileged: the overlays are mounted by root", ""}
-	}
-	return finding{"mode", fine, "unprivileged: in a user namespace", ""}
-}
-
-// namespaces tries to make the namespaces of a sandbox.
-func namespaces() finding {
-	flags := uintptr(unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWNET)
-	if err := probe(flags, "").Run(); err != nil {
-		f := finding{"namespaces", lacking, bareError(err).Error(), ""}
-		switch {
-		case sysctl("kernel/unprivileged_userns_clone") == "0":
-			f.hint = "sysctl kernel.unprivileged_userns_clone=1"
-		case sysctl("user/max_user_namespaces") == "0":
-			f.hint = "sysctl user.max_user_namespaces=15000"
-		case sysctl("user/max_mnt_namespaces") == "0":
-			f.hint = "sysctl user.max_mnt_namespaces=15000"
-		case sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1":
-			f.hint = "An AppArmor profile with `userns,` for this program, or sysctl kernel.apparmor_restrict_unprivileged_userns=0"
-		default:
-			f.hint = "In a container? Its runtime forbids it; run this outside, or give it CAP_SYS_ADMIN."
-		}
-		return f
-	}
-	return finding{"namespaces", fine, "user, mount, pid, ipc, uts and network namespaces can be made", ""}
-}
-
-func storage(dir string) finding {
-	f := finding{"storage", fine, dir, ""}
-	at := dir
-	for {
-		_, err := os.Stat(at)
-		if err == nil || at == "/" {
-			break
-		}
-		at = filepath.Dir(at)
-	}
-	if err := store.CheckUpper(at); err != nil {
-		f.state, f.detail, f.hint = lacking, err.Error(), fault.HintOf(err)
-	} else if err := unix.Access(at, unix.W_OK); err != nil {
-		f.state, f.detail, f.hint = lacking, dir+": "+err.Error(), "Choose another with --storage-dir."
-	}
-	return f
-}
-
-// overlay tries to mount one in the storage directory.
-func overlay(storage string) finding {
-	fail := func(err error, hint string) finding { return finding{"overlay", lacking, bareError(err).Error(), hint} }
-	parent := storage
-	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
-		parent = filepath.Dir(storage)
-	}
-	dir, err := os.MkdirTemp(parent, ".probe-")
-	if err != nil {
-		return fail(err, "The storage directory cannot be written; choose another with --storage-dir.")
-	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary
-	for _, sub := range []string{"lower", "upper", "work", "merged"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
-			return fail(err, "")
-		}
-	}
-	out, err := probe(unix.CLONE_NEWNS, dir).CombinedOutput()
-	_ = os.Chmod(filepath.Join(dir, "work", "work"), 0o700) // made without permissions; gone with dir
-	if err != nil {
-		reason := strings.TrimSpace(string(out))
-		if reason == "" {
-			reason = bareError(err).Error()
-		}
-		return finding{"overlay", lacking, reason, "Is the overlay module there (modprobe overlay)? Is the storage on a local disk?"}
-	}
-	return finding{"overlay", fine, "an overlay can be mounted with its upper layer in the storage directory", ""}
-}
-
-func landlock() finding {
-	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, 1)
-	if errno != 0 || int(abi) < harden.LandlockScopesABI {
-		return finding{"landlock", partial, "no scopes for abstract sockets and signals", "They matter with --net=host only; Linux 6.12 has them."}
-	}
-	return finding{"landlock", fine, "abstract sockets and signals are kept inside", ""}
-}
-
-// probe is this program, under the name that tries an overlay, in new
-// namespaces as a sandbox has them.
-func probe(flags uintptr, dir string) *exec.Cmd {
-	cmd := exec.Command("/proc/self/exe") //nolint:gosec // ourselves
-	cmd.Args = []string{probeName, dir}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
-	if launch.Mode() == store.ModeUser {
-		uid, gid := os.Getuid(), os.Getgid()
-		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
-		cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH, unix.CAP_FOWNER}
-	}
-	return cmd
-}
-
-// probeMain is the probe from inside: it mounts an overlay over relative
-// names, so that no character in dir matters.
-func probeMain() int {
-	if len(os.Args) < 2 || os.Args[1] == "" {
-		return 0
-	}
-	options := "lowerdir=lower,upperdir=upper,workdir=work"
-	if os.Getuid() != 0 || launch.Mode() == store.ModeUser {
-		options += ",userxattr"
-	}
-	err := unix.Chdir(os.Args[1])
-	if err == nil {
-		err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
-	}
-	if err == nil {
-		err = unix.Mount("overlay", "merged", "overlay", 0, options)
-	}
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	return 0
-}
-
-func sysctl(name string) string {
-	b, err := os.ReadFile("/proc/sys/" + name)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
-}
-
-func bareError(err error) error {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

@@ -114,7 +114,7 @@ func (a *app) confirm(ctx context.Context, e *engine.Engine, names []string) err
 	if a.json || !isTerminal(0) || !a.errTTY {
 		return refuse
 	}
-	fmt.Fprintf(a.errs, "This removes %sReally delete? [y/N] ", what) //nolint:errcheck // a question nobody sees is not answered
+	fmt.Fprintf(a.errs, "This removes %sReally delete? [y/N] ", what)
 	line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
 		return refuse

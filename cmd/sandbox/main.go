@@ -5,13 +5,15 @@ package main
 import (
 	"context"
 	"os"
+
+	"sandbox/engine"
 )
 
 // version is set by the build.
 var version = "development"
 
 func main() {
-	reexec(os.Args)
+	engine.Reexec(os.Args)
 	os.Exit(start(context.Background(), os.Args[1:]))
 }
 

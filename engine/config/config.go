@@ -92,7 +92,7 @@ func (s *Settings) readFile(named string) error {
 	if path == "" {
 		dir, err := os.UserConfigDir()
 		if err != nil {
-			return nil // no HOME, so no file of the user's
+			return nil //nolint:nilerr // no HOME, so no file of the user's
 		}
 		path = filepath.Join(dir, "sandbox", "config.toml")
 	}

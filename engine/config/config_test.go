@@ -158,7 +158,7 @@ func TestNames(t *testing.T) {
 
 func TestStorageNeedsAHome(t *testing.T) {
 	home(t, "")
-	os.Unsetenv("HOME") //nolint:errcheck,usetesting // Setenv in home restores it
+	os.Unsetenv("HOME") //nolint:errcheck // Setenv in home restores it
 	if _, err := Load(Flags{}); fault.CodeOf(err) != fault.Usage {
 		t.Errorf("without HOME: %v", err)
 	}

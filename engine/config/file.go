@@ -110,7 +110,7 @@ func read(path string) (string, error) {
 	if err != nil {
 		return fail(err)
 	}
-	defer f.Close() //nolint:errcheck // read only
+	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
 		return fail(err)
