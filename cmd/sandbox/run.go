@@ -22,11 +22,11 @@ func runCommand(ctx context.Context, a *app) error {
 	if len(argv) == 0 {
 		argv = []string{shell()}
 	}
-	// The network of a running sandbox stays as it is, unless another one is
-	// asked for on the command line: that is refused.
+	// A running sandbox keeps its network, unless another one is asked for on
+	// the command line: that is refused.
 	net := s.Net.Text
 	if a.net == "" {
-		if info, err := e.Info(ctx, s.Name.Text); err == nil && info.Running {
+		if s.Net.From == "default" || isRunning(ctx, e, s.Name.Text) {
 			net = ""
 		}
 	}
@@ -49,6 +49,11 @@ func runCommand(ctx context.Context, a *app) error {
 		}
 	}
 	return nil
+}
+
+func isRunning(ctx context.Context, e *engine.Engine, name string) bool {
+	info, err := e.Info(ctx, name)
+	return err == nil && info.Running
 }
 
 // mayLackNetwork leaves out the exits that have other reasons: not found, not
