@@ -31,8 +31,10 @@ local function visual_range()
   return math.min(a, b), math.max(a, b)
 end
 
+local decide_block
+
 ---@param verb "accept"|"reject"
-local function decide_block(verb)
+function decide_block(verb)
   local session = here()
   if not session then
     return
@@ -43,6 +45,13 @@ local function decide_block(verb)
     return
   end
   local first, last = visual_range()
+  if not first and #session.queue > 0 then
+    -- A move typed before this key still waits: the block is the one that it will lead to.
+    decide.enqueue(session, function()
+      decide_block(verb)
+    end)
+    return
+  end
   local indices
   if first and not session.file.placeholder then
     indices = blocks.touched(
@@ -173,13 +182,10 @@ local function neighbour(session, step)
   return nil
 end
 
+---@param session sandbox.Session
 ---@param step 1|-1
 ---@param which "first"|"last"
-local function go_file(step, which)
-  local session = here()
-  if not session then
-    return
-  end
+local function go_file(session, step, which)
   local row = neighbour(session, step)
   if row then
     require("sandbox.review").show(session, row.path, { select = which })
@@ -188,18 +194,10 @@ local function go_file(step, which)
   end
 end
 
-function M.next_file()
-  go_file(1, "first")
-end
-
-function M.prev_file()
-  go_file(-1, "first")
-end
-
+---@param session sandbox.Session
 ---@param step 1|-1
-local function go_block(step)
-  local session = here()
-  if not session or not session.file then
+local function go_block(session, step)
+  if not session.file then
     return
   end
   local side = sessions.side_of(session) or "sandbox"
@@ -207,7 +205,8 @@ local function go_block(step)
   pair.refresh(session)
   local target
   if session.file.placeholder then
-    target = session.file.hunks[(session.selected or 0) + step] and (session.selected or 0) + step
+    local index = (session.selected or 0) + step
+    target = session.file.hunks[index] and index
   else
     target = blocks.step(
       session.file.hunks,
@@ -222,16 +221,45 @@ local function go_block(step)
     vim.cmd("normal! m'")
     pair.jump(session, target)
   else
-    go_file(step, step > 0 and "first" or "last")
+    go_file(session, step, step > 0 and "first" or "last")
   end
 end
 
+---A move that waits for what is under way, so that keys typed ahead mean what they would mean then.
+---@param move fun(session: sandbox.Session)
+local function go(move)
+  local session = here()
+  if session then
+    decide.enqueue(session, function()
+      if sessions.alive(session) then
+        move(session)
+      end
+    end)
+  end
+end
+
+function M.next_file()
+  go(function(session)
+    go_file(session, 1, "first")
+  end)
+end
+
+function M.prev_file()
+  go(function(session)
+    go_file(session, -1, "first")
+  end)
+end
+
 function M.next_block()
-  go_block(1)
+  go(function(session)
+    go_block(session, 1)
+  end)
 end
 
 function M.prev_block()
-  go_block(-1)
+  go(function(session)
+    go_block(session, -1)
+  end)
 end
 
 ---<CR> in the panel.

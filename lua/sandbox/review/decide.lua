@@ -23,9 +23,9 @@ end
 ---@param session sandbox.Session
 function M.next(session)
   session.busy = false
-  local step = table.remove(session.queue, 1)
-  if step then
-    step()
+  -- A step that asks the host is busy again; one that does not makes room for the next.
+  while not session.busy and #session.queue > 0 do
+    table.remove(session.queue, 1)()
   end
 end
 
@@ -59,8 +59,10 @@ local function reload_others(session, rows)
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     local name = vim.api.nvim_buf_get_name(buf)
     if written[name] and buf ~= session.bufs.host and vim.api.nvim_buf_is_loaded(buf) then
-      if vim.uv.fs_lstat(name) then
-        pair.reload(buf, false)
+      if vim.bo[buf].modified then
+        message.warn(("%s was written; its buffer has unsaved edits and was not reloaded"):format(name))
+      elseif vim.uv.fs_lstat(name) then
+        pair.reload(buf)
       else
         message.warn(("%s is gone from the host; its buffer keeps the text"):format(name))
       end

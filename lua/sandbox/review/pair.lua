@@ -152,24 +152,35 @@ function M.unsaved(session, buf)
 end
 
 ---Reload a buffer whose file the engine wrote. The reload is an undo step of its own.
----@param buf integer
----@param options_only boolean it is 'modified', but holds nothing of the user's
-function M.reload(buf, options_only)
-  if vim.bo[buf].modified then
-    if not options_only then
-      return
-    end
-    vim.bo[buf].modified = false
+---
+---Neovim reads with the 'fileformat' and 'fileencoding' that the buffer has, and editorconfig may have set
+---others than the file's: they are put right first. Editorconfig sets its own again after the reload.
+---@param buf integer that holds nothing of the user's
+---@param content? sandbox.Text what the file holds now
+function M.reload(buf, content)
+  local bo = vim.bo[buf]
+  local had =
+    { fileformat = bo.fileformat, fileencoding = bo.fileencoding, bomb = bo.bomb, autoread = bo.autoread }
+  local modified, tick = bo.modified, vim.api.nvim_buf_get_changedtick(buf)
+  if content then
+    bo.fileformat, bo.fileencoding, bo.bomb = content.fileformat, content.fileencoding, content.bomb
+    bo.modified = false
   end
-  local autoread = vim.bo[buf].autoread
-  if not autoread then
-    vim.bo[buf].autoread = true
+  if not had.autoread then
+    bo.autoread = true
   end
   vim.cmd("silent checktime " .. buf)
-  if not autoread and vim.api.nvim_buf_is_valid(buf) then
+  if not vim.api.nvim_buf_is_valid(buf) then
+    return
+  end
+  if not had.autoread then
     vim.api.nvim_buf_call(buf, function()
       vim.cmd(vim.go.autoread and "setlocal noautoread" or "set autoread<")
     end)
+  end
+  if content and vim.api.nvim_buf_get_changedtick(buf) == tick then
+    bo.fileformat, bo.fileencoding, bo.bomb = had.fileformat, had.fileencoding, had.bomb
+    bo.modified = modified
   end
 end
 
@@ -230,11 +241,9 @@ local function check(session, file)
   end
   local buf = session.bufs.host
   local content = text.decode(file.host.text)
-  if not text.shown_in(buf, content) then
-    M.reload(buf, (previous and only_editorconfig(buf, previous)) or false)
-  elseif vim.bo[buf].modified == false then
-    -- Equal text, but the file's times may have moved: let Neovim take note of them.
-    M.reload(buf, false)
+  -- Also where the text is equal: the file's times may have moved, and Neovim is to take note of them.
+  if not vim.bo[buf].modified or only_editorconfig(buf, previous or content) then
+    M.reload(buf, content)
   end
   session.shown.host = content
   session.shown.host_tick = vim.api.nvim_buf_get_changedtick(buf)

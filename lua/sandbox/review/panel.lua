@@ -100,18 +100,16 @@ end
 ---@param session sandbox.Session
 ---@return sandbox.Piece[][]
 local function title(session)
-  local list = session.list
-  local second = { plural(#list.files, "file") }
-  if session.counts.accepted > 0 then
-    table.insert(second, session.counts.accepted .. " accepted")
-  end
-  if session.counts.rejected > 0 then
-    table.insert(second, session.counts.rejected .. " rejected")
+  local list, decided = session.list, {}
+  for _, word in ipairs({ "accepted", "rejected" }) do
+    if session.counts[word] > 0 then
+      table.insert(decided, session.counts[word] .. " " .. word)
+    end
   end
   return {
     { { " " .. session.name, "SandboxTitle" }, { list.running and " (running)" or "", "SandboxNote" } },
-    { { " " .. table.concat(second, " · "), "SandboxNote" } },
-    { { "" } },
+    { { " " .. plural(#list.files, "file"), "SandboxNote" } },
+    { { " " .. table.concat(decided, " · "), "SandboxNote" } },
   }
 end
 
