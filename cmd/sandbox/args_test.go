@@ -99,3 +99,19 @@ func TestParseRefuses(t *testing.T) {
 		})
 	}
 }
+
+// Whatever is typed: no panic, and what belongs to a command stays as it is.
+func FuzzParse(f *testing.F) {
+	f.Add("--name\x00x\x00ls\x00-l", "--json\x00--")
+	f.Add("status\x00-vv", "a")
+	f.Add("--net=\x00--", "status")
+	f.Fuzz(func(t *testing.T, before, after string) {
+		args := strings.Split(before, "\x00")
+		_, _ = parse(args)
+		command := append([]string{"program"}, strings.Split(after, "\x00")...)
+		c, err := parse(append([]string{"--name", "n", "--"}, command...))
+		if err != nil || c.action != "run" || !slices.Equal(c.args, command) {
+			t.Errorf("%q: %+v %v", command, c, err)
+		}
+	})
+}

@@ -17,12 +17,12 @@ func doctor(_ context.Context, a *app) error {
 		return err
 	}
 	findings := e.Doctor()
-	ok := true
+	var missing *fault.Error
 	for _, f := range findings {
-		ok = ok && f.State != engine.Missing
-	}
-	if !ok {
-		a.exit = fault.ExitCode(&fault.Error{Code: fault.Unsupported})
+		if f.State == engine.Missing && missing == nil {
+			missing = fault.New(fault.Unsupported, "check", f.Check, f.Detail, f.Hint)
+			a.exit = fault.ExitCode(missing)
+		}
 	}
 	if a.json {
 		rows := []document{}
@@ -34,7 +34,12 @@ func doctor(_ context.Context, a *app) error {
 			}
 			rows = append(rows, row)
 		}
-		a.answer(document{"ok": ok, "checks": rows})
+		d := document{"checks": rows}
+		if missing != nil {
+			d = errorDocument(missing)
+			d["checks"] = rows
+		}
+		a.answer(d)
 		return a.finish()
 	}
 	for _, f := range findings {
