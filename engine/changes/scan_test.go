@@ -196,8 +196,8 @@ func TestWhatProgramsDo(t *testing.T) {
 		{"mv of an empty file is no proof", []string{"a", ""}, `mv a b`, []string{"- a", "+ b"}, nil},
 		{"mv over another file", []string{"a", "A\n", "b", "B\n"}, `mv a b`, []string{"- a", "~ b"}, nil},
 		{
-			"identical files keep their names", []string{"x/LICENSE", "MIT\n", "x/COPY", "MIT\n"},
-			`mkdir y; mv x/COPY y/COPY; mv x/LICENSE y/LICENSE`, []string{"+ y", "> y/COPY < x/COPY", "> y/LICENSE < x/LICENSE"}, nil,
+			"identical files keep their names", []string{"p/LICENSE", "MIT\n", "q/COPY", "MIT\n"},
+			`mkdir y; mv q/COPY y/COPY; mv p/LICENSE y/LICENSE`, []string{"+ y", "> y/COPY < q/COPY", "> y/LICENSE < p/LICENSE"}, nil,
 		},
 		{
 			"mv of a directory", []string{"d/a", "content\n", "d/s/b", "other\n"}, `mv d e`,
@@ -227,6 +227,12 @@ func TestWhatProgramsDo(t *testing.T) {
 			`mv d e; mkdir d; printf 'content\n' >d/a`,
 			[]string{"+ e", "+ e/a", "> e/b < d/b"},
 			[]string{"+ d", "+ d/a", "> e < d [redirect]"},
+		},
+		{
+			"mv of a directory, and another file at the old place", []string{"d/a", "content\n", "d/b", "more\n", "x/y", "1\n"},
+			`mv d e; mkdir d; echo other >d/a; mv x d/x`,
+			[]string{"~ d/a", "+ d/x", "> d/x/y < x/y", "+ e", "+ e/a", "> e/b < d/b", "- x"},
+			[]string{"+ d", "+ d/a", "> d/x < x [redirect]", "> e < d [redirect]"},
 		},
 		{
 			"mv of a directory over a removed one", []string{"d/a", "content\n", "e/a", "old\n", "e/b", "gone\n"},
