@@ -11,6 +11,7 @@
 package testuser
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -202,6 +203,12 @@ func pattern(name string) string {
 	parts := strings.Split(name, "/")
 	for i, p := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
+	}
+	// What -test.run says about subtests of this one goes on.
+	if given := flag.Lookup("test.run"); given != nil {
+		if more := strings.Split(given.Value.String(), "/"); len(more) > len(parts) {
+			parts = append(parts, more[len(parts):]...)
+		}
 	}
 	return strings.Join(parts, "/")
 }
