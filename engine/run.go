@@ -121,4 +121,3 @@ func (s *session) close(ctx context.Context) error {
 	}
 	return nil
 }
-

@@ -64,7 +64,7 @@ func TestBlocksOneByOne(t *testing.T) {
 	change := func(at ...int) []string {
 		out := append([]string{}, host...)
 		for _, i := range at {
-			out[i] = out[i] + " changed \xe9"
+			out[i] += " changed \xe9"
 		}
 		return out
 	}

@@ -97,7 +97,7 @@ func discardSignals() {
 	signal.Notify(sink, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE, unix.SIGUSR1,
 		unix.SIGUSR2, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU, unix.SIGALRM, unix.SIGVTALRM, unix.SIGIO)
 	go func() {
-		for range sink { //nolint:revive // drained on purpose
+		for range sink { // drained on purpose
 		}
 	}()
 }

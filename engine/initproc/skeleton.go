@@ -69,7 +69,7 @@ func (b *builder) copyFile(hostPath string, dirfd int, rel string, mode uint32) 
 	data, err := os.ReadFile(hostPath)
 	if err != nil {
 		b.note(hostPath + " is missing inside: " + err.Error())
-		return nil
+		return nil //nolint:nilerr // it is noted
 	}
 	fd, err := unix.Openat(dirfd, rel, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, mode)
 	if err != nil {

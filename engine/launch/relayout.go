@@ -45,7 +45,7 @@ func (s *starting) relayout(p *mountplan.Plan) error {
 func (s *starting) moveEntries(from, to, dir string, roots map[string]bool) error {
 	src, err := entry.OpenBeneath(s.base, from+dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return nil //nolint:nilerr // nothing there, or no directory: nothing to move
+		return nil // nothing there, or no directory: nothing to move
 	}
 	defer func() { _ = unix.Close(src) }()
 	ents, err := entry.ReadDir(src)

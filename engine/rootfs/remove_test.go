@@ -46,7 +46,7 @@ func removeTree(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer root.Close() //nolint:errcheck // a descriptor for looking
 	at, err := root.At("tree")
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func empty(dirfd int, name string) error {
 			}
 		}
 		if err != nil || len(ents) == 0 {
-			return nil //nolint:nilerr // io.EOF; a real error shows when the directory is removed
+			return nil // io.EOF; a real error shows when the directory is removed
 		}
 		if _, err := f.Seek(0, 0); err != nil {
 			return err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -62,22 +61,18 @@ func (b *bench) command(name string, args ...string) []string {
 }
 
 // do runs a command outside of the clock.
-func (b *bench) do(argv ...string) ([]byte, error) {
+func (b *bench) do(argv ...string) error {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = b.work
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(argv, " "), err, stderr.Bytes())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(argv, " "), err, out)
 	}
-	return out, nil
+	return nil
 }
 
 // remove ends a sandbox and deletes it.
 func (b *bench) remove(name string) error {
-	_, err := b.do(b.command(name, "delete", "-y")...)
-	return err
+	return b.do(b.command(name, "delete", "-y")...)
 }
 
 // clean deletes what was made, and fails when a process of it is still there.

@@ -21,7 +21,7 @@ func (b *bench) review() error {
 	}
 	wanted := filepath.Join(b.work, "wanted")
 	for _, tree := range []string{project, wanted} {
-		if _, err := b.do("cp", "-a", pristine, tree); err != nil {
+		if err := b.do("cp", "-a", pristine, tree); err != nil {
 			return err
 		}
 	}
@@ -67,7 +67,7 @@ func (b *bench) review() error {
 		if err := os.RemoveAll(project); err != nil {
 			return err
 		}
-		if _, err := b.do("cp", "-a", pristine, project); err != nil {
+		if err := b.do("cp", "-a", pristine, project); err != nil {
 			return err
 		}
 		return work(b.command(reviewed), project)

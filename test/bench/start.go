@@ -11,15 +11,14 @@ func (b *bench) start() error {
 		bwrap    = "bwrap"
 		bindings = "--dev-bind / / --proc /proc --dev /dev true"
 	)
-	if _, err := b.do(b.command(warm, "true")...); err != nil {
+	if err := b.do(b.command(warm, "true")...); err != nil {
 		return err
 	}
-	if _, err := b.do(b.command(stopped, "true")...); err != nil {
+	if err := b.do(b.command(stopped, "true")...); err != nil {
 		return err
 	}
 	stop := func([]byte) error {
-		_, err := b.do(b.command(stopped, "stop")...)
-		return err
+		return b.do(b.command(stopped, "stop")...)
 	}
 	if err := stop(nil); err != nil {
 		return err

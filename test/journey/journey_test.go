@@ -78,7 +78,7 @@ func start(t *testing.T) *journey {
 		if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // a test's directory
 			t.Fatal(err)
 		}
-		j.host("/", "cp", "-r", filepath.Join(runtime.GOROOT(), "src", "net"), dir)
+		j.host("/", "cp", "-r", filepath.Join(runtime.GOROOT(), "src", "net"), dir) //nolint:staticcheck // a test runs where it was built
 		j.host("/", "chmod", "-R", "u+w", dir)
 	}
 	j.goCache(home)
