@@ -178,16 +178,25 @@ func TestWhatProgramsDo(t *testing.T) {
 		{"a link is moved", []string{"a", "1\n"}, `ln -s a l`, []string{"+ l"}, nil},
 		{"fifo", []string{"a", "1\n"}, `mkfifo p; rm a; mkfifo a`, []string{"t a", "+ p"}, nil},
 		{
-			"rm -r and mkdir hide the old content", []string{"d/a", "1", "d/s/b", "2"}, `rm -r d; mkdir d; echo new >d/n`,
-			[]string{"- d/a", "+ d/n", "- d/s", "- d/s/b"}, nil,
+			"rm -r and mkdir hide the old content",
+			[]string{"d/a", "1", "d/s/b", "2"},
+			`rm -r d; mkdir d; echo new >d/n`,
+			[]string{"- d/a", "+ d/n", "- d/s", "- d/s/b"},
+			nil,
 		},
 		{
-			"in a replaced directory the same file is no change", []string{"d/a", "1", "d/b", "2"}, `rm -r d; mkdir d; printf 1 >d/a`,
-			[]string{"- d/b"}, nil,
+			"in a replaced directory the same file is no change",
+			[]string{"d/a", "1", "d/b", "2"},
+			`rm -r d; mkdir d; printf 1 >d/a`,
+			[]string{"- d/b"},
+			nil,
 		},
 		{
-			"a replaced directory below a replaced one", []string{"d/s/a", "1", "d/s/b", "2"},
-			`rm -r d; mkdir -p d/s; printf 1 >d/s/a`, []string{"- d/s/b"}, nil,
+			"a replaced directory below a replaced one",
+			[]string{"d/s/a", "1", "d/s/b", "2"},
+			`rm -r d; mkdir -p d/s; printf 1 >d/s/a`,
+			[]string{"- d/s/b"},
+			nil,
 		},
 		{"mv of a file", []string{"a", "content\n"}, `mv a b`, []string{"> b < a"}, nil},
 		{"mv of a file into a new directory", []string{"a", "content\n"}, `mkdir d; mv a d/a`, []string{"+ d", "> d/a < a"}, nil},
@@ -196,69 +205,87 @@ func TestWhatProgramsDo(t *testing.T) {
 		{"mv of an empty file is no proof", []string{"a", ""}, `mv a b`, []string{"- a", "+ b"}, nil},
 		{"mv over another file", []string{"a", "A\n", "b", "B\n"}, `mv a b`, []string{"- a", "~ b"}, nil},
 		{
-			"identical files keep their names", []string{"p/LICENSE", "MIT\n", "q/COPY", "MIT\n"},
-			`mkdir y; mv q/COPY y/COPY; mv p/LICENSE y/LICENSE`, []string{"+ y", "> y/COPY < q/COPY", "> y/LICENSE < p/LICENSE"}, nil,
+			"identical files keep their names",
+			[]string{"p/LICENSE", "MIT\n", "q/COPY", "MIT\n"},
+			`mkdir y; mv q/COPY y/COPY; mv p/LICENSE y/LICENSE`,
+			[]string{"+ y", "> y/COPY < q/COPY", "> y/LICENSE < p/LICENSE"},
+			nil,
 		},
 		{
-			"mv of a directory", []string{"d/a", "content\n", "d/s/b", "other\n"}, `mv d e`,
+			"mv of a directory",
+			[]string{"d/a", "content\n", "d/s/b", "other\n"},
+			`mv d e`,
 			[]string{"- d", "- d/s", "+ e", "> e/a < d/a", "+ e/s", "> e/s/b < d/s/b"},
 			[]string{"> e < d [redirect]"},
 		},
 		{
-			"mv of a directory and an edit in it", []string{"d/a", "1\n2\n3\n4\n", "d/b", "gone\n", "d/s/c", "x\n"},
+			"mv of a directory and an edit in it",
+			[]string{"d/a", "1\n2\n3\n4\n", "d/b", "gone\n", "d/s/c", "x\n"},
 			`mv d e; sed -i s/2/two/ e/a; rm e/b; echo n >e/s/n`,
 			[]string{"- d", "- d/b", "- d/s", "+ e", "> e/a < d/a", "+ e/s", "> e/s/c < d/s/c", "+ e/s/n"},
 			[]string{"> e < d [redirect]", "~ e/a < d/a", "- e/b < d/b", "+ e/s/n"},
 		},
 		{
-			"mv of a directory into another one, and again", []string{"d/s/a", "content\n", "e/x", "x\n"},
+			"mv of a directory into another one, and again",
+			[]string{"d/s/a", "content\n", "e/x", "x\n"},
 			`mv d/s e/t; mv e/t e/u`,
 			[]string{"- d/s", "+ e/u", "> e/u/a < d/s/a"},
 			[]string{"> e/u < d/s [redirect]"},
 		},
 		{
-			"mv of a directory out of one that is removed", []string{"d/s/a", "content\n", "d/x", "x\n"},
+			"mv of a directory out of one that is removed",
+			[]string{"d/s/a", "content\n", "d/x", "x\n"},
 			`mv d/s t; rm -r d`,
 			[]string{"- d", "- d/s", "- d/x", "+ t", "> t/a < d/s/a"},
 			[]string{"- d", "- d/x", "> t < d/s [redirect]"},
 		},
 		{
-			"mv of a directory, and a new one at the old place", []string{"d/a", "content\n", "d/b", "more\n"},
+			"mv of a directory, and a new one at the old place",
+			[]string{"d/a", "content\n", "d/b", "more\n"},
 			`mv d e; mkdir d; printf 'content\n' >d/a`,
 			[]string{"+ e", "+ e/a", "> e/b < d/b"},
 			[]string{"+ d", "+ d/a", "> e < d [redirect]"},
 		},
 		{
-			"mv of a directory, and another file at the old place", []string{"d/a", "content\n", "d/b", "more\n", "x/y", "1\n"},
+			"mv of a directory, and another file at the old place",
+			[]string{"d/a", "content\n", "d/b", "more\n", "x/y", "1\n"},
 			`mv d e; mkdir d; echo other >d/a; mv x d/x`,
 			[]string{"~ d/a", "+ d/x", "> d/x/y < x/y", "+ e", "+ e/a", "> e/b < d/b", "- x"},
 			[]string{"+ d", "+ d/a", "> d/x < x [redirect]", "> e < d [redirect]"},
 		},
 		{
-			"mv of a directory over a removed one", []string{"d/a", "content\n", "e/a", "old\n", "e/b", "gone\n"},
+			"mv of a directory over a removed one",
+			[]string{"d/a", "content\n", "e/a", "old\n", "e/b", "gone\n"},
 			`rm -r e; mv d e`,
 			[]string{"- d", "- d/a", "~ e/a", "- e/b"},
 			[]string{"> e < d [redirect]", "- e/b"},
 		},
 		{
-			"two directories change places", []string{"d/a", "in d\n", "e/b", "in e\n"}, `mv d t; mv e d; mv t e`,
+			"two directories change places",
+			[]string{"d/a", "in d\n", "e/b", "in e\n"},
+			`mv d t; mv e d; mv t e`,
 			[]string{"> d/b < e/b", "> e/a < d/a"},
 			[]string{"> d < e [redirect]", "> e < d [redirect]"},
 		},
 		{
-			"mv there and back", []string{"d/a", "content\n"}, `mv d e; mv e d`,
+			"mv there and back",
+			[]string{"d/a", "content\n"},
+			`mv d e; mv e d`,
 			nil, nil,
 		},
 		{
 			"names of any bytes",
 			[]string{"-dash", "1\n", "new\nline", "1\n", "\xff\xfe", "1\n", "a:b,c\\d", "1\n", strings.Repeat("n", 255), "1\n"},
 			`for f in *; do echo 2 >>"./$f"; done; rm ./-dash`,
-			[]string{"- -dash", "~ a:b,c\\d", "~ new\nline", "~ " + strings.Repeat("n", 255), "~ \xff\xfe"}, nil,
+			[]string{"- -dash", "~ a:b,c\\d", "~ new\nline", "~ " + strings.Repeat("n", 255), "~ \xff\xfe"},
+			nil,
 		},
 		{"a name that looks like another tool's whiteout", []string{"a", "1\n"}, `echo x >.wh.a; echo y >.wh..wh..opq`, []string{"+ .wh..wh..opq", "+ .wh.a"}, nil},
 		{"a file without permissions", []string{"a", "1\n"}, `chmod 000 a; echo x >n; chmod 000 n`, []string{"~ a", "+ n"}, []string{"a a", "+ n"}},
 		{
-			"a directory without permissions", []string{"d/a", "1\n"}, `echo 2 >d/a; chmod 000 d; mkdir n; echo >n/f; chmod 000 n; echo >z`,
+			"a directory without permissions",
+			[]string{"d/a", "1\n"},
+			`echo 2 >d/a; chmod 000 d; mkdir n; echo >n/f; chmod 000 n; echo >z`,
 			[]string{"a d", "+ n", "+ z", "unreadable d", "unreadable n"},
 			[]string{"a d", "~ d/a", "+ n", "+ n/f", "+ z"},
 		},
@@ -465,6 +492,7 @@ func TestDeletionOfAcceptedFiles(t *testing.T) {
 		}
 		r.Sh(t, `rm first; mkdir new; mkdir new/s; echo x >new/f; echo x >new/s/f; echo x >n; rm dir/x`)
 		pause()
+		start := time.Now().UnixNano()
 		for _, f := range []string{"new/f", "new/s/f", "n"} {
 			write(t, r.H(f), "x\n")
 			mark(f, f)
@@ -473,7 +501,7 @@ func TestDeletionOfAcceptedFiles(t *testing.T) {
 		for _, d := range []string{"new", "new/s"} {
 			must(t, unix.Setxattr(r.U(d), r.Xattr+"opaque", []byte("y"), 0))
 			mark(d, d)
-			mark(d, filepath.Dir(d))
+			must(t, changes.MarkAcceptedSpan(filepath.Dir(r.U(d)), r.Xattr, start, time.Now().UnixNano()))
 		}
 		must(t, r.Sync())
 		expect(t, r, "- dir/x", "- first")
@@ -547,7 +575,7 @@ func TestHostDirectoryThatCannotBeRead(t *testing.T) {
 		r := overlaytest.New(t, fill(t, "d/a", "1\n", "d/closed/x", "1\n"))
 		r.Sh(t, `rm -r d`)
 		must(t, os.Chmod(r.H("d/closed"), 0o000))
-		defer os.Chmod(r.H("d/closed"), 0o755)
+		defer os.Chmod(r.H("d/closed"), 0o755) //nolint:errcheck // for the test's own cleanup
 		set := scan(t, r.Tree())
 		want := []string{"- d", "- d/a", "- d/closed", "- d/closed/x"}
 		if !privileged(r) {
