@@ -12,6 +12,7 @@ import (
 	"sandbox/engine/apply"
 	"sandbox/engine/entry"
 	"sandbox/engine/fault"
+	"sandbox/internal/testuser"
 )
 
 func TestUndoOfNothing(t *testing.T) {
@@ -35,52 +36,58 @@ func TestUndoOfNothing(t *testing.T) {
 }
 
 func TestUndoIsRefusedWhereTheHostMovedOn(t *testing.T) {
-	for what, edit := range map[string]string{
+	edits := map[string]string{
 		"edited":       "echo later > f",
 		"mode":         "chmod 700 f",
 		"deleted":      "rm f",
 		"made again":   "echo later > gone",
 		"in a new dir": "echo later > new/mine",
 		"type":         "rm f; ln -s x f",
-	} {
-		t.Run(what, func(t *testing.T) {
-			story(t, "echo one > f; echo one > g; echo x > gone", func(t *testing.T, r *rig) {
-				r.Sh(t, "echo two > f; echo two > g; rm gone; mkdir new; echo n > new/n")
-				_, err := r.accept(r.scan(t))
-				must(t, err)
-				r.ShHost(t, edit)
-				before := r.host(t)
-				_, err = r.undo()
-				if fault.CodeOf(err) != fault.Stale || fault.ExitCode(err) != 4 {
-					t.Errorf("undo: %v", err)
-				}
-				equal(t, "host", r.host(t), before)
-			})
-		})
 	}
+	testuser.Both(t, func(t *testing.T) {
+		for what, edit := range edits {
+			t.Run(what, func(t *testing.T) {
+				chapter(t, "echo one > f; echo one > g; echo x > gone", func(t *testing.T, r *rig) {
+					r.Sh(t, "echo two > f; echo two > g; rm gone; mkdir new; echo n > new/n")
+					_, err := r.accept(r.scan(t))
+					must(t, err)
+					r.ShHost(t, edit)
+					before := r.host(t)
+					_, err = r.undo()
+					if fault.CodeOf(err) != fault.Stale || fault.ExitCode(err) != 4 {
+						t.Errorf("undo: %v", err)
+					}
+					equal(t, "host", r.host(t), before)
+				})
+			})
+		}
+	})
 }
 
 func TestUndoOfRejectIsRefusedWhereTheSandboxMovedOn(t *testing.T) {
-	for what, edit := range map[string]string{
+	edits := map[string]string{
 		"edited":      "echo later > f",
 		"made again":  "echo later > new",
 		"in the tree": "echo later > d/sub/x",
-	} {
-		t.Run(what, func(t *testing.T) {
-			story(t, "echo one > f; mkdir -p d/sub; echo x > d/sub/x", func(t *testing.T, r *rig) {
-				r.Sh(t, "echo two > f; echo n > new; rm -r d")
-				_, err := r.reject(r.scan(t))
-				must(t, err)
-				r.Sh(t, edit)
-				before := r.box(t)
-				_, err = r.undo()
-				if fault.CodeOf(err) != fault.Stale {
-					t.Errorf("undo: %v", err)
-				}
-				equal(t, "sandbox", r.box(t), before)
-			})
-		})
 	}
+	testuser.Both(t, func(t *testing.T) {
+		for what, edit := range edits {
+			t.Run(what, func(t *testing.T) {
+				chapter(t, "echo one > f; mkdir -p d/sub; echo x > d/sub/x", func(t *testing.T, r *rig) {
+					r.Sh(t, "echo two > f; echo n > new; rm -r d")
+					_, err := r.reject(r.scan(t))
+					must(t, err)
+					r.Sh(t, edit)
+					before := r.box(t)
+					_, err = r.undo()
+					if fault.CodeOf(err) != fault.Stale {
+						t.Errorf("undo: %v", err)
+					}
+					equal(t, "sandbox", r.box(t), before)
+				})
+			})
+		}
+	})
 }
 
 func TestADamagedJournalIsNamedAndLeftAlone(t *testing.T) {

@@ -27,21 +27,25 @@ type rig struct {
 // story runs body on a mounted overlay, as root and as a user.
 func story(t *testing.T, host string, body func(t *testing.T, r *rig)) {
 	t.Helper()
-	testuser.Both(t, func(t *testing.T) {
-		o := overlaytest.New(t, func(dir string) { script(t, dir, host) })
-		r := &rig{Rig: o}
-		r.attach()
-		r.env = apply.Env{
-			Tree: o.Tree(), Journal: o.Storage + "/journal", Running: true,
-			View: func() (view.View, error) { return r.view, nil },
+	testuser.Both(t, func(t *testing.T) { chapter(t, host, body) })
+}
+
+// chapter is one story of several in a test that both users run.
+func chapter(t *testing.T, host string, body func(t *testing.T, r *rig)) {
+	t.Helper()
+	o := overlaytest.New(t, func(dir string) { script(t, dir, host) })
+	r := &rig{Rig: o}
+	r.attach()
+	r.env = apply.Env{
+		Tree: o.Tree(), Journal: o.Storage + "/journal", Running: true,
+		View: func() (view.View, error) { return r.view, nil },
+	}
+	body(t, r)
+	for _, dir := range []string{o.Host, o.M(""), o.U("")} {
+		if strings.Contains(dump(t, dir), rootfs.TempPrefix) {
+			t.Errorf("a temporary is left in %s", dir)
 		}
-		body(t, r)
-		for _, dir := range []string{o.Host, o.M(""), o.U("")} {
-			if strings.Contains(dump(t, dir), rootfs.TempPrefix) {
-				t.Errorf("a temporary is left in %s", dir)
-			}
-		}
-	})
+	}
 }
 
 // attach makes the view of what is mounted now.
@@ -59,7 +63,7 @@ func script(t *testing.T, dir, sh string) {
 
 // scan gives the changes as selections: all, or those of the paths and what is
 // below them.
-func (r *rig) scan(t *testing.T, names ...string) []apply.Selection {
+func (r *rig) scan(t testing.TB, names ...string) []apply.Selection {
 	t.Helper()
 	set, err := changes.Scan(context.Background(), r.Tree(), changes.Options{})
 	must(t, err)
@@ -171,7 +175,7 @@ func equal(t *testing.T, what, got, want string) {
 	t.Errorf("%s differ:\n%s", what, b.String())
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

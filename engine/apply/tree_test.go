@@ -9,6 +9,7 @@ import (
 	"sandbox/engine/apply"
 	"sandbox/engine/entry"
 	"sandbox/engine/fault"
+	"sandbox/internal/testuser"
 )
 
 // there and back: accept gives the host what the sandbox sees, undo gives it
@@ -64,7 +65,7 @@ mkdir -p a/sub/deep b c e; for d in a b c a/sub a/sub/deep; do for i in 1 2 3; d
 ln -s ../b a/link; mkdir -m 700 a/private; echo p > a/private/p; echo loose > loose; mkfifo b/pipe`
 
 func TestTreesMoveAndChange(t *testing.T) {
-	for name, sh := range map[string]string{
+	changes := map[string]string{
 		"rename a directory":           "mv a new",
 		"rename and edit in it":        "mv a new; echo more >> new/f1; rm new/f2; echo n > new/n; rm -r new/sub/deep; chmod 600 new/f3",
 		"rename into another":          "mv a b/a",
@@ -86,15 +87,18 @@ func TestTreesMoveAndChange(t *testing.T) {
 		"modes and times":              "chmod 751 a; chmod 4755 loose || :; chmod 755 loose; chmod 1777 e; touch -d 2001-01-01 a/f1; echo x >> a/f1; touch -d 2001-01-01 a/f1",
 		"fifos":                        "rm b/pipe; mkfifo a/pipe2; echo p > b/pipe",
 		"swap files":                   "mv a/f1 x; mv b/f1 a/f1; mv x b/f1",
-	} {
-		t.Run(name, func(t *testing.T) {
-			story(t, someDirs, func(t *testing.T, r *rig) {
-				before := r.host(t)
-				r.Sh(t, sh)
-				roundTrip(t, r, before)
-			})
-		})
 	}
+	testuser.Both(t, func(t *testing.T) {
+		for name, sh := range changes {
+			t.Run(name, func(t *testing.T) {
+				chapter(t, someDirs, func(t *testing.T, r *rig) {
+					before := r.host(t)
+					r.Sh(t, sh)
+					roundTrip(t, r, before)
+				})
+			})
+		}
+	})
 }
 
 // Directories that nobody may write, as in a module cache, come and go.
