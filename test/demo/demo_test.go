@@ -1,56 +1,22 @@
 package main
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"sandbox/internal/nvimtest"
+	"sandbox/internal/testbin"
 	"sandbox/internal/testuser"
 )
 
-// built is where the binary under test is, for the test that is started again as
-// another user too.
-const built = "SANDBOX_DEMO_TEST_BINARY"
-
-func TestMain(m *testing.M) {
-	if testuser.Inside() {
-		os.Exit(m.Run())
-	}
-	os.Exit(buildAndRun(m))
-}
-
-func buildAndRun(m *testing.M) int {
-	dir, err := os.MkdirTemp("/var/tmp", "sandbox-demo-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary
-	binary := filepath.Join(dir, "sandbox")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "sandbox/cmd/sandbox")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	build.Stderr = os.Stderr
-	for _, step := range []func() error{
-		build.Run,
-		func() error { return os.Chmod(dir, 0o755) },
-		func() error { return os.Setenv(built, binary) },
-	} {
-		if err := step(); err != nil {
-			fmt.Fprintln(os.Stderr, "build the binary under test:", err)
-			return 1
-		}
-	}
-	return m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(testbin.Main(m)) }
 
 // start is a project that the agent has edited in a sandbox.
 func start(t *testing.T) *demo {
 	t.Helper()
-	d, err := prepare(nvimtest.Root(t), os.Getenv(built))
+	d, err := prepare(nvimtest.Root(t), testbin.Path())
 	if err != nil {
 		t.Fatal(err)
 	}
