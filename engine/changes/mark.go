@@ -18,12 +18,13 @@ const markName = "sandbox.accepted"
 
 const (
 	// maxWindows bounds the size of a mark; the oldest ones go first.
-	maxWindows = 12
-	// windowGap joins the many writes of one operation into one window.
-	windowGap = int64(time.Second)
-	// windowSlack widens the windows for deletions: what lay below a deleted
-	// directory was written a moment before or after the directory's own mark.
-	windowSlack = int64(2 * time.Second)
+	maxWindows = 64
+	// clockStep is how far the clock of a file system may lag behind ours: a
+	// tick. Windows this close are one.
+	clockStep = int64(20 * time.Millisecond)
+	// maxSpan bounds one window. An operation that a crash cut in two would
+	// else cover what the user did between its halves.
+	maxSpan = int64(time.Minute)
 )
 
 // MarkAccepted writes on an upper entry that the host's state of a moment
@@ -42,6 +43,13 @@ const (
 // upperPath is an absolute path whose directory part holds no symlink, such as
 // "/proc/self/fd/N/name" or Change.Upper.
 func MarkAccepted(upperPath, prefix string, hostCtimeNs int64) error {
+	return MarkAcceptedSpan(upperPath, prefix, hostCtimeNs, hostCtimeNs)
+}
+
+// MarkAcceptedSpan is MarkAccepted for all moments between two. On a directory
+// it should say from when to when the operation wrote: a deleted directory
+// takes the marks of what lay below along, and then the parent's must do.
+func MarkAcceptedSpan(upperPath, prefix string, fromNs, toNs int64) error {
 	var st unix.Stat_t
 	if err := unix.Lstat(upperPath, &st); err != nil {
 		return fault.Wrap(fault.Failed, "mark as accepted", upperPath, err)
@@ -49,11 +57,12 @@ func MarkAccepted(upperPath, prefix string, hostCtimeNs int64) error {
 	if kind := st.Mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
 		return nil
 	}
+	w := window{max(fromNs, toNs-maxSpan), toNs}
 	m := readMarks(upperPath, prefix)
-	if m.covers(hostCtimeNs, 0) {
+	if m.covers(w.from, 0) && m.covers(w.to, 0) {
 		return nil
 	}
-	value := m.with(hostCtimeNs).String()
+	value := m.with(w).String()
 	if err := unix.Lsetxattr(upperPath, prefix+markName, []byte(value), 0); err != nil {
 		return fault.Wrap(fault.Failed, "mark as accepted", upperPath, err)
 	}
@@ -79,24 +88,26 @@ func (m marks) last() int64 {
 	return end
 }
 
-func (m marks) with(ns int64) marks {
-	for i, w := range m {
-		if w.from-windowGap <= ns && ns <= w.to+windowGap {
-			out := slices.Clone(m)
-			out[i] = window{min(w.from, ns), max(w.to, ns)}
-			return out
+// with adds a window and joins those that touch.
+func (m marks) with(w window) marks {
+	all := append(slices.Clone(m), w)
+	slices.SortFunc(all, func(a, b window) int { return cmp.Compare(a.from, b.from) })
+	out := all[:1]
+	for _, w := range all[1:] {
+		if last := &out[len(out)-1]; w.from <= last.to+clockStep {
+			last.to = max(last.to, w.to)
+		} else {
+			out = append(out, w)
 		}
 	}
-	out := append(slices.Clone(m), window{ns, ns})
-	slices.SortFunc(out, func(a, b window) int { return cmp.Compare(a.to, b.to) })
 	return out[max(0, len(out)-maxWindows):]
 }
 
-// String is the value of the attribute: "from-to" in base 36, comma between.
+// String is the value of the attribute: "start+length" in base 36, comma between.
 func (m marks) String() string {
 	parts := make([]string, len(m))
 	for i, w := range m {
-		parts[i] = strconv.FormatInt(w.from, 36) + "-" + strconv.FormatInt(w.to, 36)
+		parts[i] = strconv.FormatInt(w.from, 36) + "+" + strconv.FormatInt(w.to-w.from, 36)
 	}
 	return strings.Join(parts, ",")
 }
@@ -107,18 +118,18 @@ func parseMarks(value []byte) marks {
 	var out marks
 	limit := time.Now().Add(time.Minute).UnixNano()
 	for part := range strings.SplitSeq(string(value), ",") {
-		a, b, _ := strings.Cut(part, "-")
+		a, b, _ := strings.Cut(part, "+")
 		from, errA := strconv.ParseInt(a, 36, 64)
-		to, errB := strconv.ParseInt(b, 36, 64)
-		if errA == nil && errB == nil && from >= 0 && from <= to && to <= limit {
-			out = append(out, window{from, to})
+		length, errB := strconv.ParseInt(b, 36, 64)
+		if errA == nil && errB == nil && from >= 0 && from <= limit && length >= 0 && length <= limit-from {
+			out = append(out, window{from, from + length})
 		}
 	}
 	return out
 }
 
 func readMarks(upperPath, prefix string) marks {
-	var buf [1024]byte
+	var buf [4096]byte
 	n, err := unix.Lgetxattr(upperPath, prefix+markName, buf[:])
 	if err != nil {
 		return nil

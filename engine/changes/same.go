@@ -55,7 +55,7 @@ type deletion struct {
 // A directory's own ctime moves with every entry that comes or goes, so a
 // directory is never the conflict itself; the entries below it are.
 func (d deletion) overtaken(lo entry.Entry) bool {
-	return lo.Type != entry.Dir && lo.CtimeNs > d.since && !d.marks.covers(lo.CtimeNs, windowSlack)
+	return lo.Type != entry.Dir && lo.CtimeNs > d.since && !d.marks.covers(lo.CtimeNs, clockStep)
 }
 
 // whiteoutSince bounds when a whiteout was made. The kernel links one inode to
