@@ -174,7 +174,9 @@ func (w *work) markAccepted(op *operation) error {
 		if where, _, err := w.upper.look(dir); err != nil || where != present {
 			continue
 		}
-		if err := w.upper.accepted(dir, ctime); err != nil {
+		// The whole span: when the sandbox deletes a directory that was taken,
+		// only its parent's mark is left to say what wrote the files below.
+		if err := w.upper.acceptedSince(dir, min(op.Time.UnixNano(), ctime), ctime); err != nil {
 			return err
 		}
 	}

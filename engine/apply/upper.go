@@ -147,13 +147,18 @@ func (u *upper) setAttr(at rootfs.At, name, value string) error {
 
 // accepted notes that what the host has now came from the sandbox.
 func (u *upper) accepted(path string, hostCtime int64) error {
+	return u.acceptedSince(path, hostCtime, hostCtime)
+}
+
+// acceptedSince is accepted for all that was written between two moments.
+func (u *upper) acceptedSince(path string, from, to int64) error {
 	at, err := u.at(path)
 	if err != nil {
 		return ignoreMissing(err)
 	}
 	defer at.Close()
 	return ignoreMissing(writable(at, func() error {
-		return changes.MarkAccepted(fdPath(at), u.tree.Xattr, hostCtime)
+		return changes.MarkAcceptedSpan(fdPath(at), u.tree.Xattr, from, to)
 	}))
 }
 
