@@ -128,12 +128,9 @@ func (e *Engine) Delete(ctx context.Context, name string) error {
 	if err := e.stop(ctx, name); err != nil {
 		return err
 	}
-	lock, err := store.TryLock(dir.Path(store.LockFile))
+	lock, err := downLock(dir)
 	if err != nil {
 		return err
-	}
-	if lock == nil {
-		return fault.New(fault.Busy, "delete", name, "it was started again", "Try again.")
 	}
 	defer lock.Close()
 
@@ -142,6 +139,20 @@ func (e *Engine) Delete(ctx context.Context, name string) error {
 		return fault.Wrap(fault.Failed, "delete", dir.Path(), err)
 	}
 	return e.sweep()
+}
+
+// downLock takes the lock that a running sandbox holds. Whoever asks whether it
+// is up (the keeper does, when init has ended) holds it for a moment too.
+func downLock(dir store.Dir) (*os.File, error) {
+	for end := time.Now().Add(opWait); ; time.Sleep(5 * time.Millisecond) {
+		lock, err := store.TryLock(dir.Path(store.LockFile))
+		if lock != nil || err != nil {
+			return lock, err
+		}
+		if time.Now().After(end) {
+			return nil, fault.New(fault.Busy, "delete", dir.Name, "it was started again", "Try again.")
+		}
+	}
 }
 
 // sweep removes what deletes have put aside. Upper directories hold hostile

@@ -157,7 +157,7 @@ func TestWriteSandboxIsSeenInsideAndKeepsWhatItMust(t *testing.T) {
 		if err != nil || print != entry.PrintBytes(mine) {
 			t.Fatalf("%s %v", print, err)
 		}
-		if got := w.run("cat edited; stat -c %a edited >&2"); got != string(mine)+"751\n" {
+		if got := w.run("cat edited; stat -c %a edited"); got != string(mine)+"751\n" {
 			t.Errorf("inside: %q", got)
 		}
 		if b, err := os.ReadFile(w.path("edited")); err != nil || string(b) != "old\n" {
