@@ -29,6 +29,7 @@ type item struct {
 	// here is what the host has at Path where hostAt is another path.
 	here      entry.Entry
 	herePrint entry.Print
+	loose     bool       // the decision named no content of the sandbox
 	trouble   string     // why it is left alone; "" for nothing
 	result    *diff.Side // what the chosen hunks make of it
 }
@@ -82,7 +83,7 @@ func (w *work) gather(ctx context.Context, sel []Selection, dir way) ([]*item, e
 		if err := ctx.Err(); err != nil {
 			return nil, fault.Wrap(fault.Failed, "prepare", sel[i].Change.Path, err)
 		}
-		it := &item{change: sel[i].Change, hunks: sel[i].Hunks}
+		it := &item{change: sel[i].Change, hunks: sel[i].Hunks, loose: sel[i].Sandbox == ""}
 		if it.change.Conflict {
 			settle(notes, &it.change)
 		}
@@ -185,12 +186,22 @@ func (w *work) facts(it *item, s *Selection, moves []changes.Change, whole map[s
 		return stale(c.Path, "the host's version")
 	case s.Sandbox != "" && s.Sandbox != it.boxPrint:
 		return stale(c.Path, "the sandbox's version")
-	case described && c.Host.Type != "" && c.Host.Type != it.host.Type:
+	case described && c.Host.Type != "" && moved(c.Host, it.host):
 		return stale(c.Path, "the host's version")
 	case (c.Kind == changes.Deleted) == it.box.Exists(), c.Sandbox.Type != "" && c.Sandbox.Type != it.box.Type:
 		return stale(c.Path, "the sandbox's version")
 	}
 	return nil
+}
+
+// moved says whether the host's entry is another one, or was written, since
+// the scan: whether it is a conflict was decided on what the scan saw.
+func moved(scan, now entry.Entry) bool {
+	if scan.Type != now.Type {
+		return true
+	}
+	return scan.Type == entry.File && scan.Ino != 0 &&
+		(scan.Ino != now.Ino || scan.Size != now.Size || scan.MtimeNs != now.MtimeNs)
 }
 
 func stale(path, side string) error {

@@ -27,7 +27,7 @@ type world struct {
 	covered map[string]bool
 	// inBox is what the upper has below each directory of the sandbox that a
 	// reject removes.
-	inBox map[string][]string
+	inBox map[string]map[string]entry.Entry
 }
 
 // dirFacts is a directory in the sandbox.
@@ -151,8 +151,14 @@ func (a *acceptor) wholeDirs(items []*item) []*item {
 			a.going[it.change.From] = true
 		}
 	}
+	var froms []string
+	for _, it := range items {
+		if it.redirect() {
+			froms = append(froms, it.change.From)
+		}
+	}
 	moved := func(path string) bool {
-		return slices.ContainsFunc(items, func(it *item) bool { return it.redirect() && within(path, it.change.From) })
+		return slices.ContainsFunc(froms, func(from string) bool { return within(path, from) })
 	}
 	a.kept = map[string]bool{}
 	for dir, list := range a.world.listing {
@@ -228,7 +234,7 @@ func (a *acceptor) remove(path string, print entry.Print) {
 // tree is what the host is known to have below path.
 func (a *acceptor) tree(path string) map[string]entry.Entry {
 	for dir, list := range a.world.listing {
-		if !within(path, dir) {
+		if path != dir && (!below(path, dir) || list[path].Type != entry.Dir) {
 			continue
 		}
 		tree := map[string]entry.Entry{}
@@ -407,7 +413,7 @@ func (a *acceptor) create(it *item) {
 	a.steps = append(a.steps, step{
 		Do: doMake, Path: pathText(path), Type: it.box.Type, Target: pathText(it.box.Target), Rdev: it.box.Rdev,
 		Before: hostPrint, After: it.boxPrint, New: &meta,
-		source: source{upper: path}, tree: a.tree(path), change: c.Kind,
+		Loose: it.loose && it.box.Type == entry.File, source: source{upper: path}, tree: a.tree(path), change: c.Kind,
 	})
 	if it.box.Type == entry.Dir {
 		a.made[path] = true

@@ -73,7 +73,7 @@ func Reject(ctx context.Context, env Env, sel []Selection, _ Options) (Result, e
 func (w *work) rejectWorld(items []*item) (world, error) {
 	known := world{
 		tree: w.env.Tree, host: map[string]entry.Entry{}, box: map[string]dirFacts{},
-		listing: map[string]map[string]entry.Entry{}, inBox: map[string][]string{},
+		listing: map[string]map[string]entry.Entry{}, inBox: map[string]map[string]entry.Entry{},
 	}
 	for _, it := range items {
 		for _, path := range []string{it.path(), it.hostAt} {
@@ -99,16 +99,6 @@ func (w *work) rejectWorld(items []*item) (world, error) {
 				return known, explain("reject", it.path(), err)
 			}
 			known.inBox[it.path()] = list
-			if !it.redirect() {
-				continue
-			}
-			for _, path := range list {
-				_, e, err := w.upper.look(path)
-				if err != nil {
-					return known, err
-				}
-				known.box[path] = dirFacts{entry: e}
-			}
 		}
 	}
 	return known, nil
@@ -534,7 +524,7 @@ func (r *viewRun) equalsHost(path string) bool {
 	if err != nil {
 		return false
 	}
-	for _, p := range list {
+	for p := range list {
 		host, err := r.w.host.At(p)
 		if err != nil {
 			return false

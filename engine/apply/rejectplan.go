@@ -63,8 +63,8 @@ func (r *rejector) choose(items []*item) []*item {
 		if !leaves(it) || it.box.Type != entry.Dir {
 			return false
 		}
-		for _, path := range r.world.inBox[it.path()] {
-			if !r.going[path] && !(it.redirect() && (touched[path] || r.world.box[path].entry.Type == entry.Dir)) {
+		for path, e := range r.world.inBox[it.path()] {
+			if !r.going[path] && !(it.redirect() && (touched[path] || e.Type == entry.Dir)) {
 				delete(r.going, it.path())
 				r.skip(it.path(), "it holds changes that were not chosen: %s", path)
 				return true

@@ -36,6 +36,9 @@ type step struct {
 	// Old and New are the metadata before and after.
 	Old *view.Meta `json:"old,omitempty"`
 	New *view.Meta `json:"new,omitempty"`
+	// Loose says that no decision was bound to the content: a program in the
+	// sandbox may write on, and After is what was read at last.
+	Loose bool `json:"loose,omitempty"`
 	// Implied marks a directory that was not chosen itself.
 	Implied bool `json:"implied,omitempty"`
 

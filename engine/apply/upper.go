@@ -220,26 +220,21 @@ func (u *upper) names(path string) ([]string, error) {
 	return kept, nil
 }
 
-// list gives every path that the upper has below a directory, in order.
-func (u *upper) list(path string) ([]string, error) {
-	names, err := u.names(path)
+// list gives every path that the upper has below a directory, with its type;
+// whiteouts are left out.
+func (u *upper) list(path string) (map[string]entry.Entry, error) {
+	all := map[string]entry.Entry{}
+	at, err := u.at(path)
 	if err != nil {
 		return nil, err
 	}
-	var all []string
-	for _, name := range names {
-		p := join(path, name)
-		all = append(all, p)
-		_, e, err := u.look(p)
-		if err != nil {
-			return nil, err
-		}
-		if e.Type == entry.Dir {
-			deeper, err := u.list(p)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, deeper...)
+	defer at.Close()
+	if err := listTree(at, path, all); err != nil {
+		return nil, err
+	}
+	for p, e := range all {
+		if e.Whiteout() {
+			delete(all, p)
 		}
 	}
 	return all, nil
