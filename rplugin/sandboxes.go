@@ -67,7 +67,7 @@ func (h *host) resolveReview(ctx context.Context, r request) (any, error) {
 		if damaged != nil {
 			return nil, damaged
 		}
-		return nil, fault.New(fault.NoSandbox, "review", dir, "no sandbox has changes here",
+		return nil, fault.New(fault.NoSandbox, "", "", "no sandbox has changes here",
 			"Start one with :SandboxRun, or name one with :SandboxReview NAME.")
 	}
 	sort.Strings(names)

@@ -22,6 +22,49 @@ local with_value = {
 M.options =
   { "--name", "--net=none", "--net=host", "--storage-dir", "--no-config", "--config", "--new", "--rm" }
 
+---Splits a command line into words as a shell does: 'one word', "one word", one\ word. Nothing is expanded.
+---@param line string
+---@return string[]
+function M.split(line)
+  local words, word, quote = {}, nil, nil
+  local i = 1
+  while i <= #line do
+    local c = line:sub(i, i)
+    if quote == "'" then
+      if c == "'" then
+        quote = nil
+      else
+        word = word .. c
+      end
+    elseif c == "\\" and i < #line then
+      local following = line:sub(i + 1, i + 1)
+      -- Between double quotes a backslash is one, but before a quote or another backslash.
+      if quote and not following:find('["\\]') then
+        word = word .. c
+      else
+        i = i + 1
+        word = (word or "") .. following
+      end
+    elseif quote then
+      if c == quote then
+        quote = nil
+      else
+        word = word .. c
+      end
+    elseif c == "'" or c == '"' then
+      quote, word = c, word or ""
+    elseif c:find("%s") then
+      table.insert(words, word)
+      word = nil
+    else
+      word = (word or "") .. c
+    end
+    i = i + 1
+  end
+  table.insert(words, word)
+  return words
+end
+
 ---@param words string[]
 ---@return sandbox.Arguments
 function M.parse(words)

@@ -2,14 +2,11 @@
 local M = {}
 
 ---Text of foreign origin (file names, errors about them) made harmless for the screen: no control
----characters, and no characters that reorder the line.
+---characters, and none that change the direction of the text around them.
 ---@param text string
 ---@return string
 function M.clean(text)
-  text = vim.fn.strtrans((text:gsub("[\r\n\t]", " ")))
-  -- U+200E/F, U+202A-E and U+2066-9 change the direction of the text around them.
-  text = text:gsub("\226\128[\142\143\170-\174]", "?"):gsub("\226\129[\166-\169]", "?")
-  return text
+  return vim.fn.strtrans((text:gsub("[\r\n\t]", " ")))
 end
 
 ---The beginning of a text that is too long for its room.

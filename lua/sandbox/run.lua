@@ -63,7 +63,7 @@ end
 
 ---@param command table what |nvim_create_user_command()| gives
 function M.command(command)
-  M.start(command.fargs, { new = command.bang, mods = command.smods })
+  M.start(arguments.split(command.args), { new = command.bang, mods = command.smods })
 end
 
 ---@param lead string

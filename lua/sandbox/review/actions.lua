@@ -45,7 +45,7 @@ function decide_block(verb)
     return
   end
   local first, last = visual_range()
-  if not first and #session.queue > 0 then
+  if not first and session.busy and #session.queue > 0 then
     -- A move typed before this key still waits: the block is the one that it will lead to.
     decide.enqueue(session, function()
       decide_block(verb)

@@ -154,6 +154,16 @@ local names = {
   deleted = "deleted",
 }
 
+---What an attribute block says of one side.
+---@param hunk sandbox.Hunk
+---@param side sandbox.SideName
+---@return string
+function M.value(hunk, side)
+  local value = side == "host" and hunk.old or hunk.new
+  -- Permission bits only: the type is the same on both sides.
+  return hunk.kind == "mode" and value:sub(-4) or value
+end
+
 ---An attribute block in words.
 ---@param hunk sandbox.Hunk
 ---@return string
@@ -162,7 +172,7 @@ function M.describe(hunk)
   if hunk.kind == "created" or hunk.kind == "deleted" or hunk.old .. hunk.new == "" then
     return name
   end
-  return ("%s: %s → %s"):format(name, hunk.old, hunk.new)
+  return ("%s: %s → %s"):format(name, M.value(hunk, "host"), M.value(hunk, "sandbox"))
 end
 
 return M

@@ -52,11 +52,10 @@ local function attributes(session, side, buf)
   for i, hunk in ipairs(session.file.hunks) do
     if blocks.is_attribute(hunk) then
       local selected = i == session.selected
-      local text = side == "host" and hunk.old or hunk.new
       local line = {
         { selected and "▌" or " ", "SandboxBlockSign" },
         {
-          (" %s: %s "):format(blocks.describe(hunk):match("^[^:]*"), message.clean(text)),
+          (" %s: %s "):format(blocks.describe(hunk):match("^[^:]*"), message.clean(blocks.value(hunk, side))),
           selected and "SandboxBlock" or "SandboxAttribute",
         },
       }
