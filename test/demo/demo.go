@@ -66,6 +66,9 @@ func (d *demo) write() error {
 	if err := os.CopyFS(d.project, project); err != nil {
 		return err
 	}
+	if err := os.MkdirAll(filepath.Join(d.project, ".git", "hooks"), 0o755); err != nil {
+		return err
+	}
 	script, err := files.ReadFile("agent.sh")
 	if err != nil {
 		return err
@@ -219,6 +222,8 @@ func (d *demo) review() error {
 	}
 	cmd := exec.Command(strings.TrimSpace(string(nvim)), "--clean",
 		"--cmd", "let &runtimepath = $SANDBOX_DEMO_ROOT .. ',' .. &runtimepath",
+		// The file type plugin of Python looks for a provider, which can take seconds.
+		"--cmd", "let g:loaded_python3_provider = 0",
 		"-c", "SandboxReview "+name)
 	cmd.Dir = d.project
 	cmd.Env = append(os.Environ(), "SANDBOX_DEMO_ROOT="+d.root, "SANDBOX_STORAGE_DIR="+d.storage)

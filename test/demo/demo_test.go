@@ -73,7 +73,7 @@ func TestTheReviewShowsWhatTheAgentDid(t *testing.T) {
 			e := nvimtest.Start(t, nvimtest.Version(version), nvimtest.Plugin(), nvimtest.Size(120, 26),
 				nvimtest.Home(os.Getenv("HOME")), nvimtest.Dir(d.project),
 				nvimtest.Env("SANDBOX_STORAGE_DIR="+d.storage, "SANDBOX_TEST_BINARY="+d.binary),
-				nvimtest.Init("vim.g.sandbox = { bin = os.getenv('SANDBOX_TEST_BINARY') }; vim.o.hlsearch = false"))
+				nvimtest.Init("vim.g.sandbox = { bin = os.getenv('SANDBOX_TEST_BINARY') }; vim.o.hlsearch = false; vim.g.loaded_python3_provider = 0"))
 			e.Command("SandboxReview " + name)
 			e.WaitFor("the panel", nvimtest.Contains("todo.py", "export.py", "NOTES.txt"))
 			e.Input("<C-w>t/todo.py<CR><CR>")

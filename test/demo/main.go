@@ -21,7 +21,7 @@ func main() {
 	root := flag.String("root", "", "the checkout, an absolute path")
 	flag.Parse()
 	// Ctrl-C ends the command that runs; this process lives on to clean up.
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt, unix.SIGTERM)
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
 	if err := run(*root); err != nil {
 		fmt.Fprintln(os.Stderr, "demo: FAILED:", err)
 		os.Exit(1)
