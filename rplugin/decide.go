@@ -40,7 +40,9 @@ func (h *host) decide(ctx context.Context, r request, do decideFunc) (any, error
 		} else {
 			// A path that was picked by hand is named exactly.
 			options.Sensitive = true
-			options.Decisions, err = r.decisions()
+			if options.Decisions, err = r.decisions(); err == nil {
+				err = h.bind(ctx, name, options.Decisions)
+			}
 		}
 		if err != nil {
 			return err

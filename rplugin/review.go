@@ -109,6 +109,39 @@ func moved(listed, now changes.Change) bool {
 		listed.Sandbox.CtimeNs != now.Sandbox.CtimeNs || listed.Sandbox.Size != now.Sandbox.Size
 }
 
+// bind refuses decisions on rows that were only listed and that moved since:
+// nobody looked at what is there now. A decision with prints is checked by the
+// engine itself.
+func (h *host) bind(ctx context.Context, name string, decisions []engine.Decision) error {
+	var blind []string
+	for _, d := range decisions {
+		if d.Host == "" && d.Sandbox == "" {
+			blind = append(blind, d.Path)
+		}
+	}
+	if len(blind) == 0 {
+		return nil
+	}
+	var listed review
+	h.reviews.with(name, func(v *review) { listed = *v })
+	found, err := h.engine.Changes(ctx, name, engine.Query{Dir: listed.dir, All: listed.all})
+	if err != nil {
+		return err
+	}
+	now := make(map[string]changes.Change, len(found.Matching))
+	for _, c := range found.Matching {
+		now[c.Path] = c
+	}
+	for _, path := range blind {
+		before, was := listed.byPath[path]
+		c, is := now[path]
+		if !was || !is || moved(before, c) {
+			return fault.New(fault.Stale, "decide", path, "it changed since it was listed", "Look at it again, then repeat.")
+		}
+	}
+	return nil
+}
+
 // everything makes the decisions of "accept all" from the list that the user
 // looks at. Changes that run code by themselves are left out and said so, and
 // so is what moved since it was listed.

@@ -294,12 +294,16 @@ function M.toggle_layout()
   end
 end
 
+---The help, also where nobody made its tags.
 function M.help()
-  if not pcall(vim.cmd.help, "sandbox-review-keys") then
-    message.info(
-      "]c [c block · \\a accept \\r reject · ]f [f file · panel: s accept X reject U undo q close"
-    )
+  local tag = "sandbox-review-keys"
+  if pcall(vim.cmd.help, tag) then
+    return
   end
+  vim.cmd.sview(vim.fn.fnameescape(require("sandbox.bin").root() .. "/doc/sandbox.txt"))
+  vim.bo.buftype, vim.bo.modifiable, vim.bo.buflisted = "help", false, false
+  vim.fn.search(("\\*%s\\*"):format(tag))
+  vim.cmd("normal! zt")
 end
 
 function M.close()
