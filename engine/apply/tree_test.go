@@ -101,6 +101,38 @@ func TestTreesMoveAndChange(t *testing.T) {
 	})
 }
 
+// One of two renames is accepted: the other still finds its content, which the
+// host has under another name by now.
+func TestOneOfTwoNestedRenames(t *testing.T) {
+	story(t, someDirs, func(t *testing.T, r *rig) {
+		before := r.host(t)
+		r.Sh(t, "mv a n; mv n/sub out")
+		seen := r.box(t)
+		var sel []apply.Selection
+		for _, s := range r.scan(t) {
+			if !strings.HasPrefix(s.Change.Path+"/", r.H("out/")) {
+				sel = append(sel, s)
+			}
+		}
+		_, err := r.accept(sel)
+		must(t, err)
+		must(t, r.Sync())
+		equal(t, "the sandbox", r.box(t), seen)
+		_, err = r.accept(r.scan(t))
+		must(t, err)
+		must(t, r.Sync())
+		equal(t, "the sandbox", r.box(t), seen)
+		equal(t, "host and sandbox", r.host(t), seen)
+		for range 2 {
+			_, err = r.undo()
+			must(t, err)
+			must(t, r.Sync())
+			equal(t, "the sandbox after undo", r.box(t), seen)
+		}
+		equal(t, "the host after undo", r.host(t), before)
+	})
+}
+
 // Directories that nobody may write, as in a module cache, come and go.
 func TestReadOnlyTrees(t *testing.T) {
 	story(t, "mkdir -p c/d; echo 1 > c/f; echo 2 > c/d/f; chmod 444 c/f; chmod 555 c/d c", func(t *testing.T, r *rig) {
