@@ -22,37 +22,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"sandbox/internal/testbin"
 	"sandbox/internal/testuser"
 )
 
-// binVar names the directory of the built binary for the tests that run as the
-// ordinary user: they could not build it.
-const binVar = "SANDBOX_TEST_BIN"
-
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	if os.Getenv(binVar) == "" {
-		dir, err := os.MkdirTemp("", "sandbox-cli-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)                      //nolint:errcheck // a temporary
-		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the other user runs what is in it
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		cmd := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(dir, "sandbox"), "sandbox/cmd/sandbox")
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build the binary: %v\n%s", err, out)
-			return 1
-		}
-		os.Setenv(binVar, dir) //nolint:errcheck // cannot fail
-	}
-	return m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(testbin.Main(m)) }
 
 func TestScripts(t *testing.T) {
 	testuser.Both(t, func(t *testing.T) {
@@ -86,7 +60,7 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("HOME", home)
-	env.Setenv("PATH", os.Getenv(binVar)+":"+os.Getenv("PATH"))
+	env.Setenv("PATH", filepath.Dir(testbin.Path())+":"+os.Getenv("PATH"))
 	env.Setenv("SHELL", "/bin/sh")
 	env.Setenv("LANG", "C.UTF-8")
 	env.Setenv("UID", strconv.Itoa(os.Getuid()))
@@ -104,7 +78,7 @@ func setup(env *testscript.Env) error {
 
 // end stops what a script left running.
 func end(env *testscript.Env, dir string) {
-	cmd := exec.Command(filepath.Join(os.Getenv(binVar), "sandbox"), //nolint:gosec // our binary
+	cmd := exec.Command(testbin.Path(), //nolint:gosec // our binary
 		"--no-config", "--storage-dir", filepath.Dir(dir), "stop", filepath.Base(dir))
 	cmd.Env = append(os.Environ(), "HOME="+env.Getenv("HOME"))
 	if out, err := cmd.CombinedOutput(); err != nil && !bytes.Contains(out, []byte("no sandbox of that name")) {

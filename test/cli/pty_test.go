@@ -4,13 +4,14 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
+
+	"sandbox/internal/testbin"
 )
 
 // pty N INPUT sandbox ARGS…: runs it on a terminal of its own, where somebody
@@ -28,7 +29,7 @@ func pty(ts *testscript.TestScript, neg bool, args []string) {
 	if args[2] != "sandbox" {
 		ts.Fatalf("pty runs sandbox, not %s", args[2])
 	}
-	cmd := exec.Command(filepath.Join(os.Getenv(binVar), "sandbox"), args[3:]...) //nolint:gosec // our binary
+	cmd := exec.Command(testbin.Path(), args[3:]...) //nolint:gosec // our binary
 	cmd.Dir = ts.MkAbs(".")
 	for _, name := range []string{"HOME", "PATH", "SHELL", "LANG", "TMPDIR"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
