@@ -168,7 +168,13 @@ func (w *work) markAccepted(op *operation) error {
 		if err := w.upper.accepted(path, e.CtimeNs); err != nil {
 			return err
 		}
-		dirs[parent(path)] = max(dirs[parent(path)], e.CtimeNs)
+		// All the way up: whichever directory the sandbox deletes later, the one
+		// above it still knows.
+		for dir, more := parent(path), true; more; dir = parent(dir) {
+			dirs[dir] = max(dirs[dir], e.CtimeNs)
+			l, ok := w.env.Tree.LayerOf(dir)
+			more = ok && l.Host != dir && dir != "/"
+		}
 	}
 	for dir, ctime := range dirs {
 		if where, _, err := w.upper.look(dir); err != nil || where != present {

@@ -157,7 +157,11 @@ func (r *hostRun) fill(s *step, tmp rootfs.At) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	print, err := tmp.Fill(f, *s.New)
+	meta := *s.New
+	if info, err := f.Stat(); err == nil && s.Loose {
+		meta.MtimeNs = info.ModTime().UnixNano()
+	}
+	print, err := tmp.Fill(f, meta)
 	if err != nil {
 		return err
 	}

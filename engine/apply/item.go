@@ -1,9 +1,11 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -75,6 +77,10 @@ func (w *work) close() {
 // gather looks at both sides of all selections, and refuses when one is not
 // what the decision was made on.
 func (w *work) gather(ctx context.Context, sel []Selection, dir way) ([]*item, error) {
+	sel, err := merge(sel)
+	if err != nil {
+		return nil, err
+	}
 	items := make([]*item, 0, len(sel))
 	moves := renamedDirs(sel)
 	whole := goingDirs(sel)
@@ -94,6 +100,37 @@ func (w *work) gather(ctx context.Context, sel []Selection, dir way) ([]*item, e
 		items = append(items, it)
 	}
 	return items, nil
+}
+
+// merge makes one selection of those that name the same change: several blocks
+// of a file may come one by one.
+func merge(sel []Selection) ([]Selection, error) {
+	out := make([]Selection, 0, len(sel))
+	index := make(map[string]int, len(sel))
+	for _, s := range sel {
+		if s.Hunks != nil && len(s.Hunks) == 0 {
+			return nil, fault.New(fault.Usage, "apply", s.Change.Path, "no block is named", "Name at least one, or take the whole change.")
+		}
+		i, seen := index[s.Change.Path]
+		if !seen {
+			index[s.Change.Path] = len(out)
+			out = append(out, s)
+			continue
+		}
+		o := &out[i]
+		if (o.Host != "" && s.Host != "" && o.Host != s.Host) || (o.Sandbox != "" && s.Sandbox != "" && o.Sandbox != s.Sandbox) {
+			return nil, stale(s.Change.Path, "it")
+		}
+		o.Host, o.Sandbox = cmp.Or(o.Host, s.Host), cmp.Or(o.Sandbox, s.Sandbox)
+		if o.Hunks == nil || s.Hunks == nil {
+			o.Hunks = nil
+			continue
+		}
+		o.Hunks = append(slices.Clone(o.Hunks), s.Hunks...)
+		slices.Sort(o.Hunks)
+		o.Hunks = slices.Compact(o.Hunks)
+	}
+	return out, nil
 }
 
 // renamedDirs are the chosen renames that the kernel recorded.

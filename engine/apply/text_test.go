@@ -148,6 +148,28 @@ func TestABlockThatIsNotThereAnyMoreIsStale(t *testing.T) {
 	})
 }
 
+func TestBlocksOfOneFileMayComeOneByOne(t *testing.T) {
+	story(t, "seq 30 > f", func(t *testing.T, r *rig) {
+		r.Sh(t, "sed -i 's/^5$/five/; s/^15$/fifteen/; s/^25$/twenty-five/' f")
+		ids := r.blocks(t, "f")
+		sel := append(r.selectHunks(t, "f", ids[2]), r.selectHunks(t, "f", ids[0])...)
+		sel = append(sel, r.selectHunks(t, "f", ids[0])...)
+		_, err := r.accept(sel)
+		must(t, err)
+		if got := read(t, r.H("f")); !strings.Contains(got, "five\n") || strings.Contains(got, "fifteen") || !strings.Contains(got, "twenty-five") {
+			t.Errorf("%q", got)
+		}
+		none := r.selectHunks(t, "f")
+		none[0].Hunks = []string{}
+		if _, err := r.accept(none); fault.CodeOf(err) != fault.Usage {
+			t.Errorf("no block: %v", err)
+		}
+		if _, err := r.reject(none); fault.CodeOf(err) != fault.Usage {
+			t.Errorf("no block: %v", err)
+		}
+	})
+}
+
 func TestBlocksOfNewGoneAndRenamedFiles(t *testing.T) {
 	story(t, "seq 40 > old; seq 9 > gone", func(t *testing.T, r *rig) {
 		r.Sh(t, "mv old new; sed -i 's/^20$/twenty/' new; rm gone; echo hello > added")

@@ -381,7 +381,9 @@ func TestAcceptWhileAProgramWrites(t *testing.T) {
 			_, err := r.accept(sel)
 			must(t, err)
 		}
-		equal(t, "host and sandbox", r.host(t), r.box(t))
+		if read(t, r.H("log")) != read(t, r.M("log")) {
+			t.Error("lines are missing on the host")
+		}
 	})
 }
 
