@@ -56,7 +56,7 @@ func (h *host) decide(ctx context.Context, r request, do decideFunc) (any, error
 		if result.ID != "" {
 			h.reviews.with(name, func(v *review) { v.operations = append(v.operations, result.ID) })
 		}
-		if answer, err = h.after(ctx, name, r.text("show")); err != nil {
+		if answer, err = h.after(ctx, name, r.text("show"), written(result)); err != nil {
 			return err
 		}
 		report := resultTable(result)
@@ -97,7 +97,7 @@ func (h *host) undo(ctx context.Context, r request) (any, error) {
 			return err
 		}
 		h.forget(name, id)
-		if answer, err = h.after(ctx, name, r.text("show")); err != nil {
+		if answer, err = h.after(ctx, name, r.text("show"), written(result)); err != nil {
 			return err
 		}
 		answer["result"] = resultTable(result)
@@ -107,6 +107,11 @@ func (h *host) undo(ctx context.Context, r request) (any, error) {
 		return nil, err
 	}
 	return answer, nil
+}
+
+// written is what an operation wrote; never nil, which would mean anything.
+func written(result apply.Result) []apply.Row {
+	return append([]apply.Row{}, result.Done...)
 }
 
 func (h *host) forget(name, id string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"sandbox/engine"
+	"sandbox/engine/apply"
 	"sandbox/engine/diff"
 	"sandbox/engine/entry"
 	"sandbox/engine/fault"
@@ -114,7 +115,7 @@ func (h *host) write(ctx context.Context, r request) (any, error) {
 		if err != nil {
 			return err
 		}
-		if answer, err = h.after(ctx, name, path); err != nil {
+		if answer, err = h.after(ctx, name, path, []apply.Row{{Path: path}}); err != nil {
 			return err
 		}
 		answer["print"] = string(print)
@@ -137,22 +138,30 @@ func (h *host) saved(ctx context.Context, r request) (any, error) {
 	if err := h.engine.Sync(ctx, name, path); err != nil {
 		return nil, err
 	}
-	return h.after(ctx, name, path)
+	return h.after(ctx, name, path, []apply.Row{{Path: path}})
 }
 
 // after is the state that an answer carries, so that one step is one call: the
-// list, and the file that is looked at.
-func (h *host) after(ctx context.Context, name, show string) (table, error) {
+// list, and the file that is looked at. done is what was written, nil when
+// anything may have changed.
+func (h *host) after(ctx context.Context, name, show string, done []apply.Row) (table, error) {
 	var dir string
 	var all bool
 	h.reviews.with(name, func(v *review) { dir, all = v.dir, v.all })
 	answer := table{}
 	if dir != "" {
-		list, err := h.list(ctx, name, dir, all)
-		if err != nil {
+		var patch table
+		var err error
+		if done != nil {
+			if patch, err = h.patch(ctx, name, done); err != nil {
+				return nil, err
+			}
+		}
+		if patch != nil {
+			answer["patch"] = patch
+		} else if answer["review"], err = h.list(ctx, name, dir, all); err != nil {
 			return nil, err
 		}
-		answer["review"] = list
 	}
 	if show != "" {
 		file, err := h.compare(ctx, name, show)

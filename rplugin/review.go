@@ -2,10 +2,15 @@ package rplugin
 
 import (
 	"context"
+	"path/filepath"
+	"strings"
 	"sync"
 
 	"sandbox/engine"
+	"sandbox/engine/apply"
 	"sandbox/engine/changes"
+	"sandbox/engine/diff"
+	"sandbox/engine/entry"
 	"sandbox/engine/fault"
 )
 
@@ -15,7 +20,6 @@ type review struct {
 	dir        string
 	all        bool
 	seq        int // of the newest list
-	rows       []changes.Change
 	byPath     map[string]changes.Change
 	operations []string // of this editor, oldest first
 }
@@ -51,7 +55,7 @@ func (h *host) reviewOpen(ctx context.Context, r request) (any, error) {
 	}
 	h.watch.add(name)
 	h.reviews.with(name, func(v *review) { v.dir, v.all = dir, r.flag("all") })
-	return h.after(ctx, name, r.text("show"))
+	return h.after(ctx, name, r.text("show"), nil)
 }
 
 // reviewClose forgets a review: {name}. Its operations stay, a review that is
@@ -62,7 +66,7 @@ func (h *host) reviewClose(_ context.Context, r request) (any, error) {
 		return nil, err
 	}
 	h.watch.remove(name)
-	h.reviews.with(name, func(v *review) { v.rows, v.byPath = nil, nil })
+	h.reviews.with(name, func(v *review) { v.byPath = nil })
 	return nil, nil
 }
 
@@ -93,11 +97,100 @@ func (h *host) list(ctx context.Context, name, dir string, all bool) (table, err
 	}
 	h.reviews.with(name, func(v *review) {
 		v.seq++
-		v.dir, v.all, v.rows, v.byPath = dir, all, found.Matching, byPath
+		v.dir, v.all, v.byPath = dir, all, byPath
 		answer["seq"] = v.seq
 		answer["operations"] = len(v.operations)
 	})
 	return answer, nil
+}
+
+// maxPatch is how many paths are looked at one by one before a scan of the whole
+// sandbox is cheaper.
+const maxPatch = 64
+
+// patch brings the list up to date after an operation on a few files, without
+// scanning the sandbox: an agent may have built for an hour, and a decision on
+// one block must not pay for that. It gives nil when only a scan can tell.
+func (h *host) patch(ctx context.Context, name string, done []apply.Row) (table, error) {
+	if len(done) > maxPatch {
+		return nil, nil
+	}
+	var listed review
+	h.reviews.with(name, func(v *review) { listed = *v })
+	info, err := h.engine.Info(ctx, name)
+	if err != nil || listed.byPath == nil {
+		return nil, err
+	}
+	now := make(map[string]*changes.Change, len(done))
+	for _, row := range done {
+		c, ok, err := h.single(ctx, name, listed, row.Path)
+		if err != nil || !ok {
+			return nil, err
+		}
+		now[row.Path] = c
+	}
+	set, gone := []any{}, []string{}
+	answer := table{"running": info.Running}
+	h.reviews.with(name, func(v *review) {
+		for path, c := range now {
+			if c == nil {
+				delete(v.byPath, path)
+				gone = append(gone, path)
+				continue
+			}
+			v.byPath[path] = *c
+			set = append(set, changeTable(*c))
+		}
+		v.seq++
+		answer["seq"] = v.seq
+	})
+	answer["set"], answer["gone"] = set, gone
+	return answer, nil
+}
+
+// single gives the row of one path, nil when it has none any more. It is not ok
+// where other rows may hang on the path: folders, renames, and what is in a
+// folder that is new or gone itself.
+func (h *host) single(ctx context.Context, name string, listed review, path string) (row *changes.Change, ok bool, err error) {
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		if _, changed := listed.byPath[dir]; changed {
+			return nil, false, nil
+		}
+	}
+	before, was := listed.byPath[path]
+	if !was && !listed.all && !strings.HasPrefix(path, strings.TrimSuffix(listed.dir, "/")+"/") {
+		return nil, false, nil
+	}
+	d, err := h.engine.Diff(ctx, name, path)
+	if fault.CodeOf(err) == fault.NoMatch {
+		return nil, was && plain(before), nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	c := d.Change
+	if !plain(c) || (was && !plain(before)) || c.Path != path {
+		return nil, false, nil
+	}
+	c.Added, c.Removed = 0, 0
+	for _, hunk := range d.Hunks {
+		if hunk.Kind == diff.Binary {
+			c.Added, c.Removed = -1, -1
+			break
+		}
+		c.Added, c.Removed = c.Added+hunk.Sandbox[1], c.Removed+hunk.Host[1]
+	}
+	return &c, true, nil
+}
+
+// plain reports whether a change is about one regular file and nothing else.
+func plain(c changes.Change) bool {
+	for _, t := range []entry.Type{c.Host.Type, c.Sandbox.Type} {
+		if t != entry.File && t != entry.None && t != "" {
+			return false
+		}
+	}
+	return c.From == "" && c.Kind != changes.Renamed
 }
 
 // moved reports whether a row is no longer what was listed.

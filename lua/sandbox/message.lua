@@ -6,7 +6,17 @@ local M = {}
 ---@param text string
 ---@return string
 function M.clean(text)
+  if not text:find("[^\32-\126]") then
+    return text
+  end
   return vim.fn.strtrans((text:gsub("[\r\n\t]", " ")))
+end
+
+---The columns of a text that was made clean.
+---@param text string
+---@return integer
+function M.width(text)
+  return text:find("[^\32-\126]") and vim.fn.strdisplaywidth(text) or #text
 end
 
 ---The beginning of a text that is too long for its room.
@@ -14,7 +24,7 @@ end
 ---@param room integer columns
 ---@return string
 function M.fit(text, room)
-  if vim.fn.strdisplaywidth(text) <= room then
+  if M.width(text) <= room then
     return text
   end
   local cut = vim.fn.strcharpart(text, 0, math.max(room - 1, 0))

@@ -70,6 +70,9 @@ local function on_exit(id, code)
     return
   end
   channel = nil
+  if vim.v.exiting ~= vim.NIL then
+    return
+  end
   local last = log[#log]
   local err = {
     code = "host_died",

@@ -70,12 +70,44 @@ local function reload_others(session, rows)
   end
 end
 
+---Bring the list up to date where only some of its rows moved.
+---@param list sandbox.List
+---@param patch { seq: integer, running: boolean, set: sandbox.Row[], gone: string[] }
+local function patch_list(list, patch)
+  list.seq, list.running = patch.seq, patch.running
+  local set, gone = {}, {}
+  for _, row in ipairs(patch.set) do
+    set[row.path] = row
+  end
+  for _, path in ipairs(patch.gone) do
+    gone[path] = true
+  end
+  local files = {}
+  for _, row in ipairs(list.files) do
+    if set[row.path] then
+      table.insert(files, set[row.path])
+      set[row.path] = nil
+    elseif not gone[row.path] then
+      table.insert(files, row)
+    end
+  end
+  if next(set) then
+    vim.list_extend(files, vim.tbl_values(set))
+    table.sort(files, function(a, b)
+      return a.path < b.path
+    end)
+  end
+  list.files = files
+end
+
 ---Take over the state that an answer carries.
 ---@param session sandbox.Session
----@param answer { review?: sandbox.List, file?: sandbox.File, result?: table }
+---@param answer { review?: sandbox.List, patch?: table, file?: sandbox.File, result?: table }
 function M.apply(session, answer)
   if answer.review then
     session.list = answer.review
+  elseif answer.patch then
+    patch_list(session.list, answer.patch)
   end
   if answer.file then
     pair.show(session, answer.file)

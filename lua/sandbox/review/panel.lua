@@ -57,21 +57,21 @@ local function row_pieces(row, name, indent, width)
   if count ~= "" then
     table.insert(tail, { " " .. count, "SandboxCount" })
   end
-  local used = vim.fn.strdisplaywidth(indent) + 2
+  local used = message.width(indent) + 2
   for _, piece in ipairs(tail) do
-    used = used + vim.fn.strdisplaywidth(piece[1])
+    used = used + message.width(piece[1])
   end
   name = message.clean(name)
   local room = math.max(width - used, 8)
-  if vim.fn.strdisplaywidth(name) > room then
+  if message.width(name) > room then
     -- The end of a name says more than its beginning.
-    while vim.fn.strdisplaywidth(name) > room - 1 do
+    while message.width(name) > room - 1 do
       name = vim.fn.strcharpart(name, 1)
     end
     name = "…" .. name
   end
   table.insert(pieces, { name, row.sandbox == "dir" and "SandboxDirectory" or nil })
-  local gap = width - used - vim.fn.strdisplaywidth(name)
+  local gap = width - used - message.width(name)
   if #tail > 0 and gap > 0 then
     table.insert(pieces, { (" "):rep(gap) })
   end
