@@ -67,6 +67,16 @@ func readOnly(m *mountinfo.Info) bool {
 	return m != nil && (hasOption(m.Options, "ro") || hasOption(m.VFSOptions, "ro"))
 }
 
+// readOnlyKind tells how a read-only mount is shown. Where only the mount is
+// read-only, programs on the host can have made sockets in it, and connecting
+// to one is no writing: a bind would let commands talk to them.
+func readOnlyKind(m *mountinfo.Info) Kind {
+	if hasOption(m.VFSOptions, "ro") {
+		return BindDir
+	}
+	return Sealed
+}
+
 func hasOption(list, want string) bool {
 	for o := range strings.SplitSeq(list, ",") {
 		if o == want {

@@ -16,11 +16,12 @@ const (
 	BindDir              // a directory of the host with all below it, bound read-only
 	Special              // /proc, /sys, /dev or /run: made anew
 	Empty                // a directory that the user cannot enter, or that must not be touched
+	Sealed               // a read-only overlay of a host directory: its files, but not its sockets
 )
 
 // String gives the kind's name for logs.
 func (k Kind) String() string {
-	return [...]string{"overlay", "directory", "file", "symlink", "bound file", "bound directory", "special", "empty"}[k]
+	return [...]string{"overlay", "directory", "file", "symlink", "bound file", "bound directory", "special", "empty", "sealed directory"}[k]
 }
 
 // Item is one path of the view. A directory comes before what lies in it.

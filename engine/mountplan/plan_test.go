@@ -58,7 +58,7 @@ func (f fake) May(p string, mode uint32) bool {
 	return (mode != unix.W_OK || !strings.Contains(d, "-")) && (mode != unix.X_OK || !strings.Contains(d, "!"))
 }
 
-// table makes a mount table of "point type [options]" lines; each mount's
+// table makes a mount table of "point type [options [options of the file system]]" lines; each mount's
 // parent is the deepest one above it.
 func mountTable(lines ...string) []*mountinfo.Info {
 	var out []*mountinfo.Info
@@ -67,6 +67,9 @@ func mountTable(lines ...string) []*mountinfo.Info {
 		m := &mountinfo.Info{ID: i + 10, Parent: 1, Mountpoint: strings.ReplaceAll(f[0], "_", " "), FSType: f[1], Options: "rw"}
 		if len(f) > 2 {
 			m.Options = f[2]
+		}
+		if len(f) > 3 {
+			m.VFSOptions = f[3]
 		}
 		best := ""
 		for _, o := range out {
@@ -112,8 +115,8 @@ func TestUserPlan(t *testing.T) {
 			"overlay /home/u/mnt", "overlay /home/u/src", "file /note", "special /proc",
 			"empty /root", "special /run", "directory /srv", "bound file /swapfile", "special /sys",
 		)},
-		"read-only, automount and pseudo file systems": {append(slices.Clone(base), "/etc/img squashfs ro", "/etc/net autofs", "/etc/dbg debugfs"), fake{"/etc/img": "d", "/etc/net": "d", "/etc/dbg": "d"}, lines(
-			"directory /", "symlink /bin", "special /dev", "directory /etc", "bound directory /etc/dbg", "bound directory /etc/img",
+		"read-only, automount and pseudo file systems": {append(slices.Clone(base), "/etc/img squashfs ro ro", "/etc/net autofs", "/etc/dbg debugfs", "/etc/bind ext4 ro rw"), fake{"/etc/img": "d", "/etc/bind": "d", "/etc/net": "d", "/etc/dbg": "d"}, lines(
+			"directory /", "symlink /bin", "special /dev", "directory /etc", "sealed directory /etc/bind", "bound directory /etc/dbg", "bound directory /etc/img",
 			"empty /etc/net", "file /etc/passwd", "overlay /home", "file /note", "special /proc",
 			"empty /root", "special /run", "directory /srv", "bound file /swapfile", "special /sys",
 		)},
@@ -150,13 +153,13 @@ func TestModeTellsTheTruthAboutWriting(t *testing.T) {
 }
 
 func TestPrivilegedPlan(t *testing.T) {
-	host := fake{"/": "d", "/home": "d", "/proc": "d", "/cd": "d", "/dbg": "d", "/f": "f"}
-	p := Privileged(mountTable("/ ext4", "/home xfs", "/proc proc", "/run tmpfs", "/run/user/0 tmpfs", "/cd iso9660 ro", "/dbg debugfs", "/auto autofs", "/f ext4"), host)
+	host := fake{"/": "d", "/home": "d", "/proc": "d", "/cd": "d", "/dbg": "d", "/f": "f", "/docker.sock": "s", "/bind": "d"}
+	p := Privileged(mountTable("/ ext4", "/home xfs", "/proc proc", "/run tmpfs", "/run/user/0 tmpfs", "/cd iso9660 ro ro", "/docker.sock tmpfs", "/bind ext4 ro rw", "/dbg debugfs", "/auto autofs", "/f ext4"), host)
 	got := strings.Split(strings.TrimSpace(show(p)), "\n")
 	sort.Strings(got)
 	want := []string{
 		"bound directory /cd", "bound directory /dbg", "bound file /f", "overlay /", "overlay /home",
-		"special /dev", "special /proc", "special /run", "special /sys",
+		"sealed directory /bind", "special /dev", "special /proc", "special /run", "special /sys",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)

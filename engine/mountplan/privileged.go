@@ -26,10 +26,12 @@ func Privileged(mounts []*mountinfo.Info, host Host) Plan {
 		switch {
 		case err != nil:
 			p.Notes = append(p.Notes, dir+" cannot be looked at, so it is empty inside")
-		case st.Type != Dir:
+		case st.Type == File:
 			p.Items = append(p.Items, Item{Kind: BindFile, Path: dir})
+		case st.Type != Dir: // a socket would lead to its server on the host
+			p.Notes = append(p.Notes, dir+" is a socket, FIFO or device and is not inside")
 		case dir != "/" && readOnly(m):
-			p.Items = append(p.Items, Item{Kind: BindDir, Path: dir})
+			p.Items = append(p.Items, Item{Kind: readOnlyKind(m), Path: dir, Mode: st.Mode, UID: st.UID, GID: st.GID})
 		default:
 			p.Items = append(p.Items, Item{Kind: Overlay, Path: dir, Mode: st.Mode, UID: st.UID, GID: st.GID})
 		}

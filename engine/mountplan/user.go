@@ -55,13 +55,13 @@ func (w *userWalk) dir(p string) {
 		w.empty(p)
 		w.note(p + " cannot be looked at, so it is empty inside")
 	case st.Type != Dir:
-		w.add(Item{Kind: BindFile, Path: p})
+		w.entry(p, st.Type) // exchanged since it was listed
 	case !w.host.May(p, unix.X_OK):
 		w.empty(p)
 	case w.table.below(p):
 		w.skeleton(p, st)
 	case p != "/" && m != nil && readOnly(m):
-		w.add(Item{Kind: BindDir, Path: p})
+		w.add(w.item(readOnlyKind(m), p, st))
 	case w.bare(p):
 		w.add(w.item(SkelDir, p, st))
 	default:

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"sandbox/engine/mount"
 )
 
@@ -20,12 +22,15 @@ const (
 type Spec struct {
 	Target string // for error texts: where it will stand in the sandbox
 	Lowers []int  // topmost first
-	Upper  int
+	Upper  int    // -1: a read-only overlay, which needs two lowers
 	Work   int
 	User   bool // mounted in a user namespace: userxattr
 }
 
 // Mount returns the detached mount.
+//
+// Device nodes in the layers cannot be opened: root's commands own those of a
+// chroot or a container image on the host, and opening one needs no capability.
 //
 // Both modes mount volatile: without it each copy-up calls fsync, which made a
 // program that edits 500 files 12 times slower. What that costs after a power
@@ -39,7 +44,7 @@ func Mount(s Spec) (int, error) {
 	if err := layers(c, s); err != nil {
 		return -1, err
 	}
-	for _, o := range options(s.User) {
+	for _, o := range options(s) {
 		if o.value == "" {
 			err = c.Flag(o.key)
 		} else {
@@ -49,12 +54,15 @@ func Mount(s Spec) (int, error) {
 			return -1, err
 		}
 	}
-	return c.Make(0)
+	return c.Make(unix.MOUNT_ATTR_NODEV)
 }
 
 func layers(c *mount.Context, s Spec) error {
 	if err := lowers(c, s.Lowers); err != nil {
 		return err
+	}
+	if s.Upper < 0 {
+		return nil
 	}
 	if err := c.Layer("upperdir", s.Upper); err != nil {
 		return err
@@ -89,10 +97,16 @@ type option struct{ key, value string }
 // redirect_dir; with privilege a renamed directory keeps its content by a
 // redirect, and index and metacopy are off because they write xattrs that the
 // scanner would have to chase.
-func options(user bool) []option {
-	common := []option{{"source", "sandbox"}, {"volatile", ""}}
-	if user {
+func options(s Spec) []option {
+	common := []option{{"source", "sandbox"}}
+	if s.Upper >= 0 {
+		common = append(common, option{"volatile", ""})
+	}
+	if s.User {
 		return append(common, option{"userxattr", ""})
+	}
+	if s.Upper < 0 {
+		return common
 	}
 	return append(common, option{"redirect_dir", "on"}, option{"index", "off"}, option{"metacopy", "off"})
 }
