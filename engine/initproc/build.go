@@ -41,7 +41,7 @@ func (b *builder) build() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return cannot("make the mounts private", "/", err)
 	}
-	steps := []func() error{b.scratch, b.view, b.specials, b.pivot}
+	steps := []func() error{b.scratch, b.view, b.specials, b.shield, b.pivot}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
@@ -114,6 +114,8 @@ func (b *builder) view() error {
 			}
 		case mountplan.BindFile, mountplan.BindDir:
 			err = b.bind(it)
+		case mountplan.Sealed:
+			err = b.sealed(it)
 		}
 		if err != nil {
 			return err
@@ -212,12 +214,44 @@ func (b *builder) upperDir(rel string, it mountplan.Item) (int, error) {
 // cloned is missing in the view, which is noted: nothing of the host is ever
 // there for writing instead.
 func (b *builder) bind(it mountplan.Item) error {
-	m, err := mount.Bind(unix.AT_FDCWD, it.Path, it.Kind == mountplan.BindDir, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID)
+	m, err := mount.Bind(unix.AT_FDCWD, it.Path, it.Kind == mountplan.BindDir, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 	if err != nil {
 		b.note(it.Path + " is missing inside: " + err.Error())
-		return nil
+		return nil //nolint:nilerr // it is noted
 	}
 	return b.attach(m, it.Path, false)
+}
+
+// sealed attaches an overlay without an upper over a host directory: sockets
+// and devices below it are the overlay's own, which lead nowhere. The kernel
+// wants two lower layers, so an empty directory lies on top; it also gives the
+// root its mode and owner.
+func (b *builder) sealed(it mountplan.Item) error {
+	name := "seed/" + strconv.Itoa(len(b.overlays)) + ".sealed"
+	if err := unix.Mkdirat(b.tmp, name, 0o755); err != nil {
+		return cannot("make a layer for", it.Path, err)
+	}
+	top, err := entry.OpenBeneath(b.tmp, name, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(top) }()
+	if err := b.attributes(top, ".", it.Path); err != nil {
+		return err
+	}
+	lower, err := unix.Open(it.Path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		b.note(it.Path + " is missing inside: " + err.Error())
+		return nil //nolint:nilerr // it is noted
+	}
+	defer func() { _ = unix.Close(lower) }()
+	m, err := overlay.Mount(overlay.Spec{Target: it.Path, Lowers: []int{top, lower}, Upper: -1, User: !b.cfg.Privileged})
+	if err != nil {
+		b.note(it.Path + " is missing inside: " + err.Error())
+		return nil //nolint:nilerr // it is noted
+	}
+	b.overlays = append(b.overlays, overlayAt{it.Path, m})
+	return b.attach(m, it.Path, true)
 }
 
 // attach puts a mount at a path of the view. A mount point that the sandbox's

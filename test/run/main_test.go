@@ -5,6 +5,7 @@ package run
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,9 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"sandbox/engine/command"
+	"sandbox/engine"
 	"sandbox/engine/fault"
-	"sandbox/engine/harden"
 	"sandbox/engine/initproc"
 	"sandbox/engine/keeper"
 	"sandbox/engine/launch"
@@ -32,22 +32,20 @@ func TestMain(m *testing.M) {
 	case "client":
 		os.Exit(client(os.Args[1], os.Args[2], os.Args[3:]))
 	}
+	if os.Getenv("TEST_SLEEP") != "" { // it was executed under a name of a test's own
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 
 // client is `sandbox --storage-dir S --name N CMD…` without its options.
 func client(storage, name string, argv []string) int {
-	dir, err := os.Getwd()
-	if err != nil {
-		return 125
-	}
-	code := 125
-	l, err := launch.Connect(storage, name, launch.Options{Net: os.Getenv("TEST_NET")})
-	if err == nil {
-		stdio := [3]*os.File{os.Stdin, os.Stdout, os.Stderr}
-		code, err = command.Run(l.Conn, command.Spec{Argv: argv, Env: harden.Env(os.Environ(), name), Dir: dir, Stdio: stdio}, l.Keep)
-		err = l.Explain(err)
-	}
+	e := engine.Engine{Storage: storage}
+	code, err := e.Run(context.Background(), engine.RunOptions{
+		Name: name, Net: os.Getenv("TEST_NET"), Argv: argv, Env: os.Environ(),
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox:", err, fault.HintOf(err))
 	}
@@ -59,6 +57,7 @@ type box struct {
 	t       *testing.T
 	storage string
 	home    string // the test's private HOME, on the host
+	binary  string // the program that clients run; "" for this one
 }
 
 func newBox(t *testing.T) *box {
@@ -103,6 +102,9 @@ func (b *box) command(argv ...string) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {
 		b.t.Fatal(err)
+	}
+	if b.binary != "" {
+		self = b.binary
 	}
 	c := exec.Command(self)
 	c.Args = append([]string{"client", b.storage, "box"}, argv...)
