@@ -34,16 +34,12 @@ func (e *Engine) Run(_ context.Context, o RunOptions) (int, error) {
 			}
 		}
 	}
-	link, err := launch.Connect(e.Storage, o.Name, launch.Options{Net: o.Net, Project: dir, Warn: warn(o.Stderr)})
+	link, err := e.connect(o.Name, launch.Options{Net: o.Net, Project: dir, Warn: warn(o.Stderr)}, func(l *launch.Link) error {
+		// What the host's programs changed since the last command shall show.
+		return control.NewView(l.Conn).Sync(dir)
+	})
 	if err != nil {
 		return 125, err
-	}
-	if !link.Fresh {
-		// What the host's programs changed since the last command shall show.
-		v := control.NewView(link.Conn)
-		if err := v.Sync(dir); err != nil {
-			return 125, err
-		}
 	}
 	spec := command.Spec{
 		Argv: o.Argv, Env: harden.Env(o.Env, o.Name), Dir: dir, Stdio: [3]*os.File{o.Stdin, o.Stdout, o.Stderr},
@@ -53,6 +49,29 @@ func (e *Engine) Run(_ context.Context, o RunOptions) (int, error) {
 		err = link.Explain(err)
 	}
 	return code, err
+}
+
+// connectTries bounds how often a sandbox is connected to that goes down at
+// once: its starter was killed, or somebody stops it.
+const connectTries = 5
+
+// connect returns a link to a sandbox. One that is running already is greeted:
+// when it does not answer because it is just going down, it is started again.
+// Nothing of the caller's has run by then.
+func (e *Engine) connect(name string, o launch.Options, greet func(*launch.Link) error) (*launch.Link, error) {
+	for try := 1; ; try++ {
+		link, err := launch.Connect(e.Storage, name, o)
+		if err != nil || link.Fresh {
+			return link, err
+		}
+		if err = greet(link); err == nil {
+			return link, nil
+		}
+		link.Close()
+		if !control.IsLost(err) || try == connectTries {
+			return nil, err
+		}
+	}
 }
 
 func warn(to *os.File) func(string) {
@@ -91,14 +110,18 @@ func (e *Engine) session(name string) *session { return &session{engine: e, name
 // open gives the view; it starts the sandbox on the first call.
 func (s *session) open() (view.View, error) {
 	s.once.Do(func() {
-		link, err := launch.Connect(s.engine.Storage, s.name, launch.Options{})
+		ping := func(l *launch.Link) error {
+			_, err := control.Call(l.Conn, control.Request{Op: control.OpPing})
+			return err
+		}
+		link, err := s.engine.connect(s.name, launch.Options{}, ping)
+		if err == nil && link.Fresh {
+			if err = link.Explain(ping(link)); err != nil {
+				link.Close()
+			}
+		}
 		if err != nil {
 			s.err = err
-			return
-		}
-		if _, err := control.Call(link.Conn, control.Request{Op: control.OpPing}); err != nil {
-			s.err = link.Explain(err)
-			link.Close()
 			return
 		}
 		s.fresh = link.Fresh

@@ -50,13 +50,21 @@ func Call(c *Conn, r Request, fds ...int) (Event, error) {
 	return ev, ev.Fault()
 }
 
+const ended = "its init ended"
+
+// IsLost reports whether an error is one of Lost.
+func IsLost(err error) bool {
+	var f *fault.Error
+	return errors.As(err, &f) && f.Reason == ended
+}
+
 // Lost is the error for a connection that broke.
 func Lost(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return &fault.Error{
-		Code: fault.Failed, Op: "talk to the sandbox", Reason: "its init ended", Err: err,
+		Code: fault.Failed, Op: "talk to the sandbox", Reason: ended, Err: err,
 		Hint: "Run the command again; init.log in the sandbox's storage says more.",
 	}
 }

@@ -24,11 +24,11 @@ func Main(args []string) int {
 	_ = unix.CloseRange(launch.KeeperPidfd+1, ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC)
 	unix.CloseOnExec(launch.KeeperPidfd)
 	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGPIPE)
-	if len(args) != 2 {
-		log.Print("keeper: wants a storage directory and a name")
+	if len(args) != 3 {
+		log.Print("keeper: wants a storage directory, a name and a work directory")
 		return 2
 	}
-	dir := store.At(args[0], args[1])
+	dir, work := store.At(args[0], args[1]), args[2]
 	lock, err := store.TryLock(dir.Path(launch.KeeperLock))
 	if err != nil {
 		log.Print(err)
@@ -38,57 +38,41 @@ func Main(args []string) int {
 		return 0 // another one was faster
 	}
 	defer func() { _ = lock.Close() }()
-	inUse := newestWork(dir)
-	clearWork(dir, inUse)
-	waitFor(launch.KeeperPidfd)
+	clearUp(dir, work)
+	waitFor(launch.KeeperPidfd, -1)
 	if err := launch.Sync(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		log.Print(err)
 	}
-	// A next run has made its own work directory by now, or will.
-	if inUse != "" {
-		remove(dir.Path(inUse))
+	if work != "" {
+		remove(dir.Path(work))
 	}
 	return 0
 }
 
-// waitFor blocks until the process of a pidfd has ended.
-func waitFor(pidfd int) {
-	for {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, -1)
-		if n > 0 || (err != nil && !errors.Is(err, unix.EINTR)) {
-			return
-		}
-	}
-}
-
-// newestWork returns the name of the youngest work directory, which is the
-// running sandbox's: each start makes a fresh one under the lock.
-func newestWork(dir store.Dir) string {
-	newest := ""
-	for _, w := range works(dir) {
-		if len(w) > len(newest) || (len(w) == len(newest) && w > newest) {
-			newest = w
-		}
-	}
-	return newest
-}
-
-func works(dir store.Dir) []string {
+// clearUp removes what runs that were killed have left. While init lives nobody
+// else uses the storage, so what was there before is nobody's; that is why the
+// names are read before looking whether init lives.
+func clearUp(dir store.Dir, work string) {
 	ents, _ := os.ReadDir(dir.Path())
-	var out []string
+	if work == "" || waitFor(launch.KeeperPidfd, 0) {
+		return
+	}
 	for _, e := range ents {
-		if strings.HasPrefix(e.Name(), "work.") {
-			out = append(out, e.Name())
+		switch name := e.Name(); {
+		case name == work:
+		case strings.HasPrefix(name, "work."), strings.HasPrefix(name, store.PidFile+".tmp-"), strings.HasPrefix(name, store.MetaFile+".tmp-"):
+			remove(dir.Path(name))
 		}
 	}
-	return out
 }
 
-// clearWork removes work directories that crashed runs have left.
-func clearWork(dir store.Dir, except string) {
-	for _, w := range works(dir) {
-		if w != except {
-			remove(dir.Path(w))
+// waitFor waits for the end of the process of a pidfd, up to a number of
+// milliseconds or for ever (-1), and reports whether it has ended.
+func waitFor(pidfd, ms int) bool {
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, ms)
+		if err == nil || !errors.Is(err, unix.EINTR) {
+			return n > 0 || err != nil
 		}
 	}
 }

@@ -23,7 +23,7 @@ func (l *Link) Keep() {
 	if store.Held(l.Dir.Path(KeeperLock)) {
 		return
 	}
-	pidfd := InitPidfd(l.Dir)
+	pidfd, work := initOf(l.Dir)
 	if pidfd < 0 {
 		return
 	}
@@ -38,7 +38,7 @@ func (l *Link) Keep() {
 		return
 	}
 	defer func() { _ = unix.Close(logfd) }()
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{KeeperName, l.Dir.Storage, l.Dir.Name}, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(exe, []string{KeeperName, l.Dir.Storage, l.Dir.Name, work}, &syscall.ProcAttr{
 		Dir:   "/",
 		Env:   []string{"HOME=/"},
 		Files: []uintptr{uintptr(null), uintptr(logfd), uintptr(logfd), uintptr(pidfd)},

@@ -148,31 +148,38 @@ func (l *Link) Close() {
 	}
 }
 
-// pidFile holds "pid start-time" of init: the start time (proc_pid_stat(5),
-// field 22) tells it from a later process with the same number.
-func writePid(dir store.Dir, pid int) error {
-	return store.WriteFile(dir.Path(store.PidFile), []byte(strconv.Itoa(pid)+" "+startTime(pid)+"\n"), 0o600)
+// writePid notes "pid start-time work-directory" of init: the start time
+// (proc_pid_stat(5), field 22) tells it from a later process with the same
+// number.
+func writePid(dir store.Dir, pid int, work string) error {
+	return store.WriteFile(dir.Path(store.PidFile), []byte(strconv.Itoa(pid)+" "+startTime(pid)+" "+work+"\n"), 0o600)
 }
 
 // InitPidfd returns a pidfd of the sandbox's init, or -1 when it has ended.
 func InitPidfd(dir store.Dir) int {
+	fd, _ := initOf(dir)
+	return fd
+}
+
+// initOf also returns the name of the work directory that its overlays use.
+func initOf(dir store.Dir) (pidfd int, work string) {
 	b, err := os.ReadFile(dir.Path(store.PidFile))
 	if err != nil {
-		return -1
+		return -1, ""
 	}
-	pid, start, ok := parsePid(string(b))
+	pid, start, work, ok := parsePid(string(b))
 	if !ok {
-		return -1
+		return -1, ""
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return -1
+		return -1, ""
 	}
 	if startTime(pid) != start {
 		_ = unix.Close(fd)
-		return -1
+		return -1, ""
 	}
-	return fd
+	return fd, work
 }
 
 // waitGone waits until the process of a pidfd has ended, which includes the

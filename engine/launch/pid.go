@@ -30,8 +30,14 @@ func startTime(pid int) string {
 	return f[at]
 }
 
-func parsePid(s string) (pid int, start string, ok bool) {
-	n, start, ok := strings.Cut(strings.TrimSpace(s), " ")
-	pid, err := strconv.Atoi(n)
-	return pid, start, ok && err == nil && pid > 0
+func parsePid(s string) (pid int, start, work string, ok bool) {
+	f := strings.Fields(s)
+	if len(f) < 2 {
+		return 0, "", "", false
+	}
+	if len(f) > 2 {
+		work = f[2]
+	}
+	pid, err := strconv.Atoi(f[0])
+	return pid, f[1], work, err == nil && pid > 0
 }

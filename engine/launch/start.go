@@ -130,12 +130,13 @@ func (s *starting) run() (*Link, error) {
 	go reap(pid)
 	// init's runtime starts on the other core while the plan is made here
 	l := &Link{Fresh: true, Dir: s.dir, status: status[0], pid: pid, work: "work." + strconv.FormatInt(time.Now().UnixNano(), 36)}
-	err = s.configure(config[1], l.work)
-	if err == nil {
-		l.Conn, err = dial(s.dir)
+	// The pid comes first: an init that has read its configuration goes on
+	// without us, and whoever stops it must find it.
+	if err = writePid(s.dir, pid, l.work); err == nil {
+		err = s.configure(config[1], l.work)
 	}
 	if err == nil {
-		err = writePid(s.dir, pid)
+		l.Conn, err = dial(s.dir)
 	}
 	if err != nil {
 		_ = unix.Kill(pid, unix.SIGKILL)
@@ -191,7 +192,7 @@ func (s *starting) clone(listen, status, config int) (int, error) {
 		return 0, fault.Wrap(fault.Failed, "open", s.dir.Path(store.InitLog), err)
 	}
 	defer func() { _ = unix.Close(logfd) }()
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{initproc.InitName}, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(self(), []string{initproc.InitName}, &syscall.ProcAttr{
 		Dir: "/",
 		Files: []uintptr{
 			uintptr(null), uintptr(logfd), uintptr(logfd),

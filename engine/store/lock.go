@@ -58,6 +58,19 @@ func Held(path string) bool {
 	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
+// WhileFree calls f when nobody holds the flock on path. Until f returns nobody
+// gets it: TryLock waits.
+func WhileFree(path string, f func()) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer func() { _ = file.Close() }()
+	if unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil {
+		f()
+	}
+}
+
 // OpLock takes the lock of the operations that change a sandbox or the host
 // (accept, reject, undo). It waits up to wait, then names the holder. Close
 // the file to give it back.

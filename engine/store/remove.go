@@ -10,7 +10,8 @@ import (
 
 // RemoveTree removes a directory with all that is in it, also where the owner
 // may not enter or write (mode 000 directories of overlayfs, read-only ones
-// of a sandboxed program). It follows no symlink. A missing tree is no error.
+// of a sandboxed program). It follows no symlink. What is missing is no error:
+// a keeper may be clearing up at the same time.
 func RemoveTree(path string) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
@@ -25,10 +26,13 @@ func RemoveTree(path string) error {
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return os.Remove(path)
 	}
-	if err := empty(unix.AT_FDCWD, path); err != nil {
+	if err := empty(unix.AT_FDCWD, path); err != nil && !errors.Is(err, unix.ENOENT) {
 		return &fs.PathError{Op: "remove", Path: path, Err: err}
 	}
-	return os.Remove(path)
+	if err := os.Remove(path); !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	return nil
 }
 
 // empty empties the directory name in dirfd.
@@ -56,13 +60,17 @@ func empty(dirfd int, name string) error {
 }
 
 func removeAt(fd int, name string, dir bool) error {
-	if !dir {
-		return unix.Unlinkat(fd, name, 0)
+	flags := 0
+	if dir {
+		flags = unix.AT_REMOVEDIR
+		if err := empty(fd, name); err != nil && !errors.Is(err, unix.ENOENT) {
+			return err
+		}
 	}
-	if err := empty(fd, name); err != nil {
+	if err := unix.Unlinkat(fd, name, flags); !errors.Is(err, unix.ENOENT) {
 		return err
 	}
-	return unix.Unlinkat(fd, name, unix.AT_REMOVEDIR)
+	return nil
 }
 
 // enter opens a directory and gives the owner the rights to empty it.
