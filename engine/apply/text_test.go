@@ -246,6 +246,24 @@ func TestConflictNamesBothAndWritesNothing(t *testing.T) {
 	})
 }
 
+// Whether the host's edit is a conflict was not known to the scan.
+func TestAnEditSinceTheScanIsNotOverwritten(t *testing.T) {
+	story(t, "echo one > f; echo one > g; echo one > h", func(t *testing.T, r *rig) {
+		r.Sh(t, "echo two > f; rm g; echo two > new")
+		sel := r.scan(t)
+		for _, edit := range []string{"echo user > f", "echo user > g", "echo user > new"} {
+			r.ShHost(t, edit)
+			before := r.host(t)
+			if _, err := r.accept(sel); fault.ExitCode(err) != 4 {
+				t.Errorf("%s: %v", edit, err)
+			}
+			equal(t, edit+": host", r.host(t), before)
+			r.ShHost(t, "echo one > f; echo one > g; rm -f new")
+			sel = r.scan(t)
+		}
+	})
+}
+
 func TestStaleOnEitherSideWritesNothing(t *testing.T) {
 	story(t, "echo one > f; echo one > g; mkdir d; echo x > d/x", func(t *testing.T, r *rig) {
 		r.Sh(t, "echo two > f; echo two > g; rm -r d")
