@@ -91,10 +91,11 @@ function M.ensure(name, path)
     return buf
   end
   buf = buf or vim.api.nvim_create_buf(false, false)
+  -- Quiet first: a name would have a swap file made for it.
+  make_quiet(buf)
   if vim.api.nvim_buf_get_name(buf) == "" then
     vim.api.nvim_buf_set_name(buf, uri)
   end
-  make_quiet(buf)
   -- Loading must not read by itself: the caller has the bytes.
   local ignored = vim.o.eventignore
   vim.o.eventignore = "all"

@@ -7,18 +7,6 @@ local M = {}
 
 local health = vim.health
 
----@param path string
----@return string?
-local function first_line(path)
-  local file = io.open(path, "r")
-  if not file then
-    return
-  end
-  local line = file:read("*l")
-  file:close()
-  return line
-end
-
 local function check_editor()
   health.start("sandbox: editor")
   if vim.fn.has("nvim-0.10") == 0 then
@@ -74,61 +62,40 @@ local function check_binary()
   end
 end
 
----The questions that decide whether an ordinary user can have a namespace. Each is one file of the kernel's.
-local function check_kernel()
-  health.start("sandbox: kernel")
-  local release = vim.uv.os_uname().release
-  local major, minor = release:match("^(%d+)%.(%d+)")
-  if tonumber(major) < 5 or (tonumber(major) == 5 and tonumber(minor) < 11) then
-    health.error("Linux " .. release, "Linux 5.11 or newer is needed for overlays of an ordinary user.")
-  else
-    health.ok("Linux " .. release)
+---What this machine can do is asked of the binary, which probes and does not guess.
+local function check_machine()
+  local path = bin.find()
+  if not path then
+    return
   end
-  local root = rpc.host and rpc.host.root
-  if root then
-    health.info("running as root: no user namespace is needed")
-  else
-    local found = false
-    local function refuse(path, bad, advice)
-      if first_line(path) == bad then
-        found = true
-        health.error(("%s is %s"):format(path, bad), advice)
-      end
+  health.start("sandbox: machine")
+  local ok, job = pcall(vim.system, { path, "doctor", "--json" }, { text = true })
+  if not ok then
+    health.error(tostring(job))
+    return
+  end
+  local result = job:wait(10000)
+  local decoded, report = pcall(vim.json.decode, result.stdout or "", { luanil = { object = true } })
+  if not decoded or type(report) ~= "table" or type(report.checks) ~= "table" then
+    health.error(("`%s doctor` gave no report (exit code %d)"):format(path, result.code), result.stderr)
+    return
+  end
+  for _, row in ipairs(report.checks) do
+    local text = row.check .. ": " .. (row.detail or "")
+    if row.state == "ok" then
+      health.ok(text)
+    elseif row.state == "partly" then
+      health.warn(text, row.hint)
+    else
+      health.error(text, row.hint)
     end
-    refuse("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1")
-    refuse("/proc/sys/user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=15000")
-    refuse(
-      "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
-      "1",
-      "Allow it for this binary with an AppArmor profile, or set the sysctl to 0."
-    )
-    local result = vim
-      .system({ "unshare", "--user", "--map-current-user", "true" }, { text = true })
-      :wait(3000)
-    if result.code == 0 then
-      health.ok("user namespaces can be made")
-    elseif not found then
-      health.warn(
-        "`unshare --user` failed: " .. vim.trim(result.stderr or ""),
-        "See the README, section on what is needed."
-      )
-    end
-  end
-  local overlay = false
-  for line in io.lines("/proc/filesystems") do
-    overlay = overlay or line:match("%soverlay$") ~= nil
-  end
-  if overlay then
-    health.ok("overlayfs is there")
-  else
-    health.warn("overlayfs is not loaded", "It may load by itself on first use; else: modprobe overlay")
   end
 end
 
 function M.check()
   check_editor()
   check_binary()
-  check_kernel()
+  check_machine()
 end
 
 return M

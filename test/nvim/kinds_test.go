@@ -188,7 +188,7 @@ func TestHealth(t *testing.T) {
 		w.agent("true", nil)
 		w.edit(version, nvimtest.Size(130, 60))
 		w.Input(":checkhealth sandbox<CR>")
-		s := w.WaitFor("the report", nvimtest.Contains("host process answers", "holds 1 sandbox", "overlayfs"))
+		s := w.WaitFor("the report", nvimtest.Contains("host process answers", "holds 1 sandbox", "namespaces: user"))
 		if s.Contains("ERROR") {
 			t.Fatalf("the report has errors:\n%s", s.Text())
 		}

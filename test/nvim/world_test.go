@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sandbox/internal/nvimtest"
+	"sandbox/internal/testbin"
 )
 
 // world is a home with a project and a sandbox, both real.
@@ -38,7 +39,7 @@ func newWorld(t *testing.T) *world {
 
 // command is the real binary with the world's home, in the project.
 func (w *world) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(os.Getenv(binVar), args...)
+	cmd := exec.Command(testbin.Path(), args...)
 	cmd.Dir = w.dir
 	cmd.Env = []string{
 		"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "SHELL=/bin/sh", "LANG=C.UTF-8", "TERM=dumb",
@@ -104,7 +105,7 @@ func (w *world) edit(version string, options ...nvimtest.Option) {
 	w.t.Helper()
 	w.Editor = nvimtest.Start(w.t, append([]nvimtest.Option{
 		nvimtest.Version(version), nvimtest.Plugin(), nvimtest.Home(w.home), nvimtest.Dir(w.dir), nvimtest.Size(130, 34),
-		nvimtest.Init("vim.g.sandbox = { bin = '" + os.Getenv(binVar) + "' }"),
+		nvimtest.Init("vim.g.sandbox = { bin = '" + testbin.Path() + "' }"),
 	}, options...)...)
 }
 

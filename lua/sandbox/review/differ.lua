@@ -25,11 +25,12 @@ local function read(path)
   return bytes
 end
 
+---Lines of a text. The last one may lack its line end, as it does where 'endofline' is off.
 ---@param bytes string
 ---@return integer
 local function count_lines(bytes)
   local _, n = bytes:gsub("\n", "")
-  return n
+  return (bytes == "" or bytes:sub(-1) == "\n") and n or n + 1
 end
 
 ---@param start integer

@@ -269,7 +269,8 @@ local function drop_sandbox_buffers(session)
   local kept = false
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     local name = buffer.parse(vim.api.nvim_buf_get_name(buf))
-    if name == session.name and #vim.fn.win_findbuf(buf) == 0 then
+    -- A listed one was opened by the user himself.
+    if name == session.name and not vim.bo[buf].buflisted and #vim.fn.win_findbuf(buf) == 0 then
       if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].modified then
         vim.bo[buf].buflisted = true
         kept = true

@@ -41,6 +41,19 @@ function M.text()
   })
 end
 
+---The most needed keys, as a 'statusline'.
+---@return string?
+function M.hint()
+  if not config.get().keys then
+    return
+  end
+  local leader = vim.fn.keytrans(vim.g.maplocalleader or "\\")
+  local text = (" ]c [c block  L-a accept  L-r reject  L-A file  L-u undo"):gsub("L%-", function()
+    return leader
+  end)
+  return text:gsub("%%", "%%%%") .. "%=%l,%c %P "
+end
+
 ---Keys of the panel, in addition to those of the text windows that make sense there.
 function M.panel()
   if not config.get().keys then

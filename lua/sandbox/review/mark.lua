@@ -77,9 +77,30 @@ function M.clear(buf)
   end
 end
 
+---What was drawn last, by session. The cursor moves much more often than anything else does.
+---@type table<sandbox.Session, string>
+local drawn = setmetatable({}, { __mode = "k" })
+
+---@param session sandbox.Session
+---@param synced boolean
+---@return string
+local function state(session, synced)
+  local parts = { tostring(session.file), tostring(session.selected), tostring(synced) }
+  for _, side in ipairs({ "host", "sandbox" }) do
+    local buf = session.bufs[side]
+    table.insert(parts, buf .. "." .. vim.api.nvim_buf_get_changedtick(buf))
+  end
+  return table.concat(parts, " ")
+end
+
 ---@param session sandbox.Session
 ---@param synced boolean whether the windows show what the engine compared
 function M.draw(session, synced)
+  local now = state(session, synced)
+  if drawn[session] == now then
+    return
+  end
+  drawn[session] = now
   for _, side in ipairs({ "host", "sandbox" }) do
     local buf = session.bufs[side]
     M.clear(buf)

@@ -65,7 +65,8 @@ local function enter(session, win, buf)
     })
   end
   vim.wo[win][0].winfixbuf = false
-  local ok, err = pcall(vim.api.nvim_win_set_buf, win, buf)
+  -- :buffer, because |nvim_win_set_buf()| asks no SwapExists autocommand.
+  local ok, err = pcall(in_window, win, ("silent hide keepalt keepjumps buffer %d"):format(buf))
   if swap then
     pcall(vim.api.nvim_del_autocmd, swap)
   end
@@ -309,6 +310,10 @@ local function install(session, file)
     enter(session, win, session.bufs[side])
     session.borrowed:set_window(win, window_options)
     session.borrowed:set_window(win, { winbar = "" })
+  end
+  local hint = keys.hint()
+  if hint then
+    session.borrowed:set_window(session.wins.sandbox, { statusline = hint })
   end
   if old and old ~= session.bufs.host then
     M.drop(session, old)
