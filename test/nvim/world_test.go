@@ -95,7 +95,7 @@ func (w *world) background() {
 			w.t.Errorf("the program in the sandbox ended during the review: %v", err)
 		default:
 			_ = cmd.Process.Kill()
-			<-ended
+			_ = <-ended
 		}
 	})
 }
