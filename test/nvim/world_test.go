@@ -95,7 +95,9 @@ func (w *world) background() {
 			w.t.Errorf("the program in the sandbox ended during the review: %v", err)
 		default:
 			_ = cmd.Process.Kill()
-			_ = <-ended
+			if err := <-ended; err == nil {
+				w.t.Error("the program in the sandbox was not killed")
+			}
 		}
 	})
 }
