@@ -2,13 +2,15 @@ package sensitive
 
 import (
 	"strings"
+	"sync"
 
 	"sandbox/engine/entry"
 )
 
 // index is the catalogue made ready for look-ups that allocate nothing: a
-// status of 100,000 rows asks for each of them.
-var index = buildIndex()
+// status of 100,000 rows asks for each of them. It is built on the first one:
+// starting a command needs none of it.
+var index = sync.OnceValue(buildIndex)
 
 // anchor is where a place of the catalogue is counted from.
 type anchor int
@@ -28,8 +30,8 @@ type catalogueIndex struct {
 	longest int
 }
 
-func buildIndex() catalogueIndex {
-	var x catalogueIndex
+func buildIndex() *catalogueIndex {
+	x := &catalogueIndex{}
 	for a := range anchors {
 		x.exact[a], x.tree[a], x.above[a] = map[string]Mark{}, map[string]Mark{}, map[string]Mark{}
 	}
@@ -98,14 +100,14 @@ func (f *Finder) listed(p string, host, sandbox entry.Entry) *Mark {
 	if newDir(host, sandbox) {
 		return nil
 	}
-	dir := parent(p)
+	x, dir := index(), parent(p)
 	if dir != f.dir || dir == "" {
 		f.dir, f.dirMark = dir, nil
 		for q := dir; q != "" && (f.dirMark == nil || f.dirMark.Level != LevelHold); q = parent(q) {
-			f.dirMark = worst(f.dirMark, index.find(&index.tree, q, f.Home))
+			f.dirMark = worst(f.dirMark, x.find(&x.tree, q, f.Home))
 		}
 	}
-	return worst(f.dirMark, index.find(&index.tree, p, f.Home), index.find(&index.exact, p, f.Home))
+	return worst(f.dirMark, x.find(&x.tree, p, f.Home), x.find(&x.exact, p, f.Home))
 }
 
 // parent is the directory of p, "" for one at the top.

@@ -40,7 +40,8 @@ func ForTree(p, home string) *Mark {
 	if isGitDir(path.Base(p)) {
 		return &Mark{LevelHold, "a git directory names programs that git runs"}
 	}
-	return worst(index.find(&index.above, p, home), index.find(&index.tree, p, home))
+	x := index()
+	return worst(x.find(&x.above, p, home), x.find(&x.tree, p, home))
 }
 
 func worst(marks ...*Mark) *Mark {
