@@ -242,13 +242,13 @@ func (b *builder) sealed(it mountplan.Item) error {
 	lower, err := unix.Open(it.Path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		b.note(it.Path + " is missing inside: " + err.Error())
-		return nil //nolint:nilerr // it is noted
+		return nil // it is noted
 	}
 	defer func() { _ = unix.Close(lower) }()
 	m, err := overlay.Mount(overlay.Spec{Target: it.Path, Lowers: []int{top, lower}, Upper: -1, User: !b.cfg.Privileged})
 	if err != nil {
 		b.note(it.Path + " is missing inside: " + err.Error())
-		return nil //nolint:nilerr // it is noted
+		return nil // it is noted
 	}
 	b.overlays = append(b.overlays, overlayAt{it.Path, m})
 	return b.attach(m, it.Path, true)
