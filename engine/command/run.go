@@ -45,10 +45,16 @@ func Run(conn *control.Conn, spec Spec, onStart started) (int, error) {
 	if err := r.start(spec); err != nil {
 		return r.code, err
 	}
-	if onStart != nil {
-		go onStart()
-	}
-	return r.follow()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if onStart != nil {
+			onStart()
+		}
+	}()
+	code, err := r.follow()
+	<-done // a command may end before it
+	return code, err
 }
 
 // runner is one command being followed.

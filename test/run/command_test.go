@@ -261,3 +261,18 @@ func TestStorageNameWithAnyBytes(t *testing.T) {
 		}
 	})
 }
+
+// The keeper is started beside the command, which may be the shortest there is.
+func TestShortCommandHasAKeeper(t *testing.T) {
+	testuser.Both(t, func(t *testing.T) {
+		b := newBox(t)
+		for range 8 {
+			b.sh("true")
+			b.wait("the keeper to start", func() bool { return store.Held(b.dir().Path(launch.KeeperLock)) })
+			if err := launch.Stop(b.dir()); err != nil {
+				t.Fatal(err)
+			}
+			b.keeperGone()
+		}
+	})
+}
