@@ -34,12 +34,12 @@ func (s *starting) configure(pipe int, work string) error {
 		cfg.Plan = mountplan.User(mounts, host)
 	}
 	cfg.Plan.Hide(s.dir.Storage)
-	s.layers(&cfg)
 	if !cfg.Privileged {
 		if err := s.relayout(&cfg.Plan); err != nil {
 			return err
 		}
 	}
+	s.layers(&cfg)
 	cfg.ResolvAt, cfg.Resolv = resolv()
 	if s.changed {
 		if err := s.dir.SaveMeta(s.meta); err != nil {

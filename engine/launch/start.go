@@ -107,6 +107,8 @@ type starting struct {
 	lock    *os.File
 	meta    store.Meta
 	changed bool // meta must be written
+
+	modes map[string]uint32 // of the plan's directories, for relayout
 }
 
 func (s *starting) run() (*Link, error) {
