@@ -87,7 +87,11 @@ func (r *runner) start(spec Spec) error {
 	}
 	// Before the start: a signal that comes while the command starts is kept.
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGCONT, unix.SIGWINCH)
+	for _, s := range []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGCONT, unix.SIGWINCH} {
+		if !signal.Ignored(s) { // by nohup, or by a shell for its background jobs
+			signal.Notify(signals, s)
+		}
+	}
 	if err := r.conn.Send(&req, r.streams.passed...); err != nil {
 		return control.Lost(err)
 	}

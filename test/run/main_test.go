@@ -29,6 +29,12 @@ func TestMain(m *testing.M) {
 	switch os.Args[0] {
 	case launch.KeeperName:
 		os.Exit(keeper.Main(os.Args[1:]))
+	case "stop":
+		if err := launch.Stop(store.At(os.Args[1], os.Args[2])); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	case "client":
 		os.Exit(client(os.Args[1], os.Args[2], os.Args[3:]))
 	}
