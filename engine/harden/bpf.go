@@ -2,11 +2,12 @@ package harden
 
 import "golang.org/x/sys/unix"
 
-// Offsets in struct seccomp_data. The argument offset is that of the low 32
+// Offsets in struct seccomp_data. The argument offsets are those of the low 32
 // bits on a little-endian machine, which all supported ones are.
 const (
 	offNr   = 0
 	offArch = 4
+	offArg0 = 16
 	offArg1 = 16 + 8
 )
 
@@ -35,6 +36,10 @@ func (a *asm) jumpEq(k uint32, label string) { a.jump(unix.BPF_JEQ, k, label) }
 
 // jumpGe goes to label when the accumulator is at least k (unsigned).
 func (a *asm) jumpGe(k uint32, label string) { a.jump(unix.BPF_JGE, k, label) }
+
+// jumpAny goes to label when the accumulator has any bit of k, else to the next
+// instruction.
+func (a *asm) jumpAny(k uint32, label string) { a.jump(unix.BPF_JSET, k, label) }
 
 func (a *asm) jump(op uint16, k uint32, label string) {
 	a.fixes = append(a.fixes, fix{len(a.code), label})

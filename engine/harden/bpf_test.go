@@ -7,7 +7,7 @@ import (
 )
 
 // run interprets the few instructions that filter uses.
-func run(t *testing.T, code []unix.SockFilter, arch, nr uint32, arg1 uint64) uint32 {
+func run(t *testing.T, code []unix.SockFilter, arch, nr uint32, arg uint64) uint32 {
 	t.Helper()
 	var acc uint32
 	for pc := 0; pc < len(code); pc++ {
@@ -20,8 +20,8 @@ func run(t *testing.T, code []unix.SockFilter, arch, nr uint32, arg1 uint64) uin
 				acc = nr
 			case offArch:
 				acc = arch
-			case offArg1:
-				acc = uint32(arg1)
+			case offArg0, offArg1: // each test has one argument that matters
+				acc = uint32(arg)
 			default:
 				t.Fatalf("load of offset %d", in.K)
 			}
@@ -30,6 +30,8 @@ func run(t *testing.T, code []unix.SockFilter, arch, nr uint32, arg1 uint64) uin
 			return in.K
 		case unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K:
 			jump = acc == in.K
+		case unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K:
+			jump = acc&in.K != 0
 		case unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K:
 			jump = acc >= in.K
 		default:
@@ -56,7 +58,11 @@ func TestFilterDecisions(t *testing.T) {
 	}{
 		{"read", nativeArch, unix.SYS_READ, 0, allow},
 		{"clone", nativeArch, unix.SYS_CLONE, 0, allow},
-		{"clone3", nativeArch, unix.SYS_CLONE3, 0, allow},
+		{"clone with a user namespace", nativeArch, unix.SYS_CLONE, unix.CLONE_NEWUSER | unix.CLONE_NEWNS, allow},
+		{"clone with a cgroup namespace", nativeArch, unix.SYS_CLONE, unix.CLONE_NEWUSER | unix.CLONE_NEWCGROUP, denyEPERM},
+		{"unshare of a cgroup namespace", nativeArch, unix.SYS_UNSHARE, unix.CLONE_NEWCGROUP, denyEPERM},
+		{"unshare of mounts", nativeArch, unix.SYS_UNSHARE, unix.CLONE_NEWNS, allow},
+		{"clone3, whose flags cannot be seen", nativeArch, unix.SYS_CLONE3, 0, denyENOSYS},
 		{"ptrace, for debuggers", nativeArch, unix.SYS_PTRACE, 0, allow},
 		{"pivot_root, for nested sandboxes", nativeArch, unix.SYS_PIVOT_ROOT, 0, allow},
 		{"bpf", nativeArch, unix.SYS_BPF, 0, denyEPERM},

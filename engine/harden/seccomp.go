@@ -33,8 +33,17 @@ var denied = append([]uint32{
 }, deniedHere...)
 
 // absent are the system calls that answer ENOSYS, because libraries then fall
-// back to something else: io_uring does its work past any seccomp filter.
-var absent = []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
+// back to something else: io_uring does its work past any seccomp filter, and
+// clone3 has its flags in memory, where a filter cannot look.
+var absent = []uint32{
+	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3,
+}
+
+// deniedNamespaces are refused to unshare and clone. A new cgroup namespace
+// lets its owner mount the cgroup file systems, and there the cgroup that a
+// command shares with the caller's other processes: writing to cgroup.kill or
+// cgroup.freeze would end or stop them.
+const deniedNamespaces = unix.CLONE_NEWCGROUP
 
 // deniedIoctls push input into a terminal. Only the low 32 bits of the request
 // are looked at, as the kernel does; a filter that compares all 64 is passed by
@@ -57,6 +66,8 @@ func filter(arch, foreignFrom uint32) []unix.SockFilter {
 		a.jumpGe(foreignFrom, "absent")
 	}
 	a.jumpEq(unix.SYS_IOCTL, "ioctl")
+	a.jumpEq(unix.SYS_UNSHARE, "namespaces")
+	a.jumpEq(unix.SYS_CLONE, "namespaces")
 	for _, nr := range denied {
 		a.jumpEq(nr, "deny")
 	}
@@ -70,6 +81,11 @@ func filter(arch, foreignFrom uint32) []unix.SockFilter {
 	for _, request := range deniedIoctls {
 		a.jumpEq(request, "deny")
 	}
+	a.ret(allow)
+
+	a.mark("namespaces")
+	a.load(offArg0)
+	a.jumpAny(deniedNamespaces, "deny")
 	a.ret(allow)
 
 	a.mark("deny")

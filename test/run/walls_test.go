@@ -229,3 +229,26 @@ func TestDevicesAndTemporaryDirectoriesWork(t *testing.T) {
 		}
 	})
 }
+
+// Whoever may mount the cgroup file systems may stop and end the processes
+// that share the caller's cgroup, on the host.
+func TestCgroupsOfTheHostAreOutOfReach(t *testing.T) {
+	testuser.Both(t, func(t *testing.T) {
+		b := newBox(t)
+		for _, attack := range []string{
+			"unshare -C true",
+			"unshare -UrC true",
+			"unshare -Urm mount -t cgroup2 none /mnt",
+			"unshare -UrmC sh -c 'mount -t cgroup2 none /mnt'",
+			"mount -t cgroup2 none /mnt",
+			"mount -t cgroup -o freezer none /mnt",
+		} {
+			if out, errs, code := b.run("sh", "-c", attack); code == 0 {
+				t.Errorf("%s: succeeded: %s%s", attack, out, errs)
+			}
+		}
+		if got := b.sh("unshare -Urmpf sh -c 'echo other namespaces work'"); got != "other namespaces work" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
