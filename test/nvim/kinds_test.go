@@ -112,7 +112,10 @@ func TestThePanel(t *testing.T) {
 		w.agent(`for f in top.txt src/a.txt src/b.txt lib/c.txt; do echo 2 >$f; done
 			mkdir -p .git/hooks; echo 'echo hi' >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit`, nil)
 		w.edit(version)
-		w.press(":SandboxReview demo<CR>", "▾ src/", "▾ lib/", "▾ .git/hooks/", "⚠", "block 1/1")
+		w.press(":SandboxReview demo<CR>", "▾ src/", "▾ lib/", "▾ + .git/hooks/", "⚠", "block 1/1")
+		if screen := w.Screen().Text(); strings.Contains(screen, "▾ .git") || strings.Contains(screen, "+ hooks") {
+			t.Fatalf("a new directory stands there twice:\n%s", screen)
+		}
 		w.Input("<C-w>t")
 		w.press("/src<CR>", "▾ src/")
 		w.press("s", "accepted 2 files")

@@ -189,8 +189,15 @@ local function start(list)
   watch(session)
   arrive(session)
   panel.render(session)
-  if list.files[1] then
-    M.show(session, list.files[1].path, { select = "first", focus = true })
+  local first = list.files[1]
+  for _, row in ipairs(list.files) do
+    if row.host ~= "dir" and row.sandbox ~= "dir" then
+      first = row -- a directory has no text to look at
+      break
+    end
+  end
+  if first then
+    M.show(session, first.path, { select = "first", focus = true })
   else
     vim.api.nvim_set_current_win(wins.panel)
   end

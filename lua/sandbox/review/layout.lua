@@ -53,6 +53,7 @@ function M.panel_options(win)
     winfixwidth = true,
     foldenable = false,
     winbar = "",
+    fillchars = "eob: ",
     scrollbind = false,
     cursorbind = false,
     diff = false,

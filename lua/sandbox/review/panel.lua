@@ -8,7 +8,7 @@ local namespace = vim.api.nvim_create_namespace("sandbox.panel")
 
 ---@class sandbox.PanelLine
 ---@field row? sandbox.Row
----@field directory? string absolute path
+---@field directory? string absolute path; with a row, the row is that directory
 ---@field outside? boolean the folded rest
 
 ---@type table<string, string[]> sign and highlight of each kind
@@ -101,6 +101,18 @@ end
 ---@return sandbox.Piece[][]
 local function title(session)
   local list, decided = session.list, {}
+  local files, directories = 0, 0
+  for _, row in ipairs(list.files) do
+    if row.host == "dir" or row.sandbox == "dir" then
+      directories = directories + 1
+    else
+      files = files + 1
+    end
+  end
+  local size = plural(files, "file")
+  if directories > 0 then
+    size = size .. (directories == 1 and " · 1 directory" or (" · %d directories"):format(directories))
+  end
   for _, word in ipairs({ "accepted", "rejected" }) do
     if session.counts[word] > 0 then
       table.insert(decided, session.counts[word] .. " " .. word)
@@ -108,9 +120,34 @@ local function title(session)
   end
   return {
     { { " " .. session.name, "SandboxTitle" }, { list.running and " (running)" or "", "SandboxNote" } },
-    { { " " .. plural(#list.files, "file"), "SandboxNote" } },
+    { { " " .. size, "SandboxNote" } },
     { { " " .. table.concat(decided, " · "), "SandboxNote" } },
   }
+end
+
+---Whether a row is a directory whose entries follow it: then it heads them, so
+---that no directory stands there twice.
+---@param rows sandbox.Row[]
+---@param i integer
+---@return boolean
+local function heads(rows, i)
+  return rows[i + 1] ~= nil and vim.startswith(rows[i + 1].path, rows[i].path .. "/")
+end
+
+---@param session sandbox.Session
+---@param row sandbox.Row
+---@return sandbox.Piece[]
+local function heading(session, row)
+  local sign = signs[row.kind] or { "?", "SandboxNote" }
+  local pieces = { { " ▾ ", "SandboxDirectory" }, { sign[1], sign[2] } }
+  table.insert(pieces, { " " .. message.clean(full_name(session, row)) .. "/", "SandboxDirectory" })
+  if row.conflict then
+    table.insert(pieces, { " !", "SandboxConflict" })
+  end
+  if row.sensitive then
+    table.insert(pieces, { " ⚠", "SandboxSensitive" })
+  end
+  return pieces
 end
 
 ---@param session sandbox.Session
@@ -127,9 +164,12 @@ local function body(session)
     add({ { " nothing left to decide", "SandboxNote" } }, {})
   end
   local directory
-  for _, row in ipairs(session.list.files) do
+  for i, row in ipairs(session.list.files) do
     if session.flat then
       add(row_pieces(row, full_name(session, row), " ", width), { row = row })
+    elseif heads(session.list.files, i) then
+      directory = row.path
+      add(heading(session, row), { row = row, directory = row.path })
     else
       local parent = vim.fs.dirname(row.path)
       if parent ~= directory then
@@ -257,7 +297,8 @@ function M.rows(session, first, last)
     local means = session.lines[line] or {}
     if means.row then
       add(means.row)
-    elseif means.directory then
+    end
+    if means.directory then
       local prefix = means.directory .. "/"
       for _, row in ipairs(session.list.files) do
         if vim.startswith(row.path, prefix) then
