@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 
 	"sandbox/engine/apply"
@@ -80,10 +81,25 @@ func (e *Engine) operate(ctx context.Context, what, name string, do func(*box, a
 		// What programs inside looked up before is forgotten. The operation is
 		// done; a sandbox that just ended needs nothing.
 		if v, verr := s.open(); verr == nil {
-			_ = v.Sync()
+			_ = v.Sync(places(r.Done)...)
 		}
 	}
 	return r, err
+}
+
+// places gives the directories that an operation wrote in, each once: only the
+// overlays that hold them forget what they had cached, which costs a running
+// program little.
+func places(done []apply.Row) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, row := range done {
+		if dir := filepath.Dir(row.Path); !seen[dir] {
+			seen[dir] = true
+			out = append(out, dir)
+		}
+	}
+	return out
 }
 
 // choose turns the wishes into selections.
