@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -318,5 +319,47 @@ func TestXattrs(t *testing.T) {
 	}
 	if _, err := Xattrs(fd, "none"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing: %v", err)
+	}
+}
+
+// Somebody who exchanges a file for a link while it is looked at gets neither
+// an error nor a mixture out of us.
+func TestAnEntryThatIsExchangedForALinkMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/a", []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("target", dir+"/b"); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	stop := make(chan struct{})
+	var swapping sync.WaitGroup
+	swapping.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = unix.Renameat2(fd, "a", fd, "b", unix.RENAME_EXCHANGE)
+			}
+		}
+	})
+	seen := map[Type]int{}
+	for range 50_000 {
+		e, err := At(fd, "a")
+		if err != nil || (e.Type == Symlink) != (e.Target == "target") {
+			t.Fatalf("%+v %v", e, err)
+		}
+		seen[e.Type]++
+	}
+	close(stop)
+	swapping.Wait()
+	if seen[File] == 0 || seen[Symlink] == 0 {
+		t.Errorf("nothing was exchanged: %v", seen)
 	}
 }

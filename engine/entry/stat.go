@@ -20,25 +20,38 @@ func At(dirfd int, name string) (Entry, error) {
 	if err := checkName("look at", name); err != nil {
 		return Entry{}, err
 	}
+	for {
+		e, again, err := look(dirfd, name)
+		if !again {
+			return e, err
+		}
+	}
+}
+
+// look is one try of At. again says that the entry was a symlink and is
+// something else by now: there is somebody who exchanges it.
+func look(dirfd int, name string) (e Entry, again bool, err error) {
 	var st unix.Statx_t
 	if err := statxNoFollow(dirfd, name, &st); err != nil {
 		if err == unix.ENOENT {
-			return Entry{Type: None}, nil
+			return Entry{Type: None}, false, nil
 		}
-		return Entry{}, fault.Wrap(fault.Failed, "look at", name, err)
+		return Entry{}, false, fault.Wrap(fault.Failed, "look at", name, err)
 	}
-	e := fromStatx(&st)
-	if e.Type == Symlink {
-		target, err := readlinkat(dirfd, name, e.Size)
-		if err != nil {
-			if err == unix.ENOENT {
-				return Entry{Type: None}, nil
-			}
-			return Entry{}, fault.Wrap(fault.Failed, "read link", name, err)
-		}
-		e.Target = target
+	e = fromStatx(&st)
+	if e.Type != Symlink {
+		return e, false, nil
 	}
-	return e, nil
+	e.Target, err = readlinkat(dirfd, name, e.Size)
+	switch err {
+	case nil:
+		return e, false, nil
+	case unix.ENOENT:
+		return Entry{Type: None}, false, nil
+	case unix.EINVAL:
+		return Entry{}, true, nil
+	}
+	return Entry{}, false, fault.Wrap(fault.Failed, "read link", name, err)
 }
 
 // OfFd describes what is open at fd (O_PATH is enough). The target of a
