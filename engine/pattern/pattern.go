@@ -39,7 +39,9 @@ type Pattern struct {
 //   - Otherwise *, ?, [abc], {a,b} and ** (any number of directories) are
 //     special; a directory that matches means all below it.
 //   - Symlinks in the directory part are followed, the last name is not,
-//     unless a slash ends it.
+//     unless a slash ends it. One below dir is not followed out of dir: who
+//     writes the project, an agent included, may have made it, and dir/link/f
+//     must not come to mean a file of another folder.
 func Compile(dir, text string, facts Facts) (Pattern, error) {
 	p := Pattern{Text: text}
 	if text == "" {
@@ -53,7 +55,7 @@ func Compile(dir, text string, facts Facts) (Pattern, error) {
 		whole = dir + "/" + text
 	}
 	if abs := path.Clean(whole); !hasMeta(text) || facts.Exists(abs) {
-		p.roots = literals(abs, strings.HasSuffix(text, "/"), facts)
+		p.roots = literals(dir, abs, strings.HasSuffix(text, "/"), facts)
 		return p, nil
 	}
 
@@ -63,25 +65,27 @@ func Compile(dir, text string, facts Facts) (Pattern, error) {
 			`Put \ before a special character that is meant literally.`)
 	}
 	p.glob = rest
-	p.roots = both(base, facts.Resolve(base))
+	p.roots = both(dir, base, facts.Resolve(base), facts)
 	return p, nil
 }
 
 // literals are the paths that a literal name may mean: as it is written, and
 // with the symlinks of its directory part followed.
-func literals(abs string, slash bool, facts Facts) []string {
+func literals(dir, abs string, slash bool, facts Facts) []string {
 	if slash {
-		return both(abs, facts.Resolve(abs))
+		return both(dir, abs, facts.Resolve(abs), facts)
 	}
 	parent, name := path.Split(abs)
-	return both(abs, path.Join(facts.Resolve(path.Clean(parent)), name))
+	return both(dir, abs, path.Join(facts.Resolve(path.Clean(parent)), name), facts)
 }
 
-func both(a, b string) []string {
-	if a == b {
-		return []string{a}
+// both are a path as it is written and what it leads to.
+func both(dir, written, resolved string, facts Facts) []string {
+	leaves := Below(written, dir) && !Below(resolved, facts.Resolve(dir))
+	if written == resolved || leaves {
+		return []string{written}
 	}
-	return []string{a, b}
+	return []string{written, resolved}
 }
 
 // split takes the leading parts without special characters off a pattern.

@@ -8,13 +8,20 @@ import (
 	"sandbox/engine/fault"
 )
 
-// facts knows a few paths and one symlink: /link leads to /real.
+// facts knows a few paths and some symlinks: /link leads to /real, /p/out
+// to /secret and /p/inner to /p/real.
 func facts(existing ...string) Facts {
 	return Facts{
 		Exists: func(abs string) bool {
 			return slices.ContainsFunc(existing, func(e string) bool { return Below(e, abs) })
 		},
 		Resolve: func(dir string) string {
+			if rest, ok := strings.CutPrefix(dir, "/p/out"); ok && (rest == "" || rest[0] == '/') {
+				return "/secret" + rest
+			}
+			if rest, ok := strings.CutPrefix(dir, "/p/inner"); ok && (rest == "" || rest[0] == '/') {
+				return "/p/real" + rest
+			}
 			if rest, ok := strings.CutPrefix(dir, "/link"); ok && (rest == "" || rest[0] == '/') {
 				return "/real" + rest
 			}
@@ -55,6 +62,10 @@ func TestMatch(t *testing.T) {
 		{name: "a symlink in the working directory", dir: "/link/d", pattern: "*.c", yes: []string{"/real/d/a.c", "/link/d/a.c"}},
 		{name: "the symlink itself", dir: "/", pattern: "link", yes: []string{"/link"}, no: []string{"/real", "/real/a"}},
 		{name: "where the symlink leads", dir: "/", pattern: "link/", yes: []string{"/real", "/real/a"}},
+		{name: "a symlink out of the working directory", dir: "/p", pattern: "out/a", yes: []string{"/p/out/a"}, no: []string{"/secret/a"}},
+		{name: "that symlink in an absolute pattern", dir: "/p", pattern: "/p/out/*", yes: []string{"/p/out/a"}, no: []string{"/secret/a"}},
+		{name: "that symlink with a slash", dir: "/p", pattern: "out/", yes: []string{"/p/out"}, no: []string{"/secret", "/secret/a"}},
+		{name: "a symlink that stays below the working directory", dir: "/p", pattern: "inner/a", yes: []string{"/p/inner/a", "/p/real/a"}},
 		{name: "names that are not UTF-8", dir: "/p", pattern: "\xff*", yes: []string{"/p/\xff\xfe"}, no: []string{"/p/a"}},
 		{name: "a newline in the name", dir: "/p", pattern: "a\nb", yes: []string{"/p/a\nb"}},
 	}
