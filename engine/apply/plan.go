@@ -17,6 +17,8 @@ import (
 // plan is a function of values.
 type world struct {
 	tree changes.Tree
+	// uid and gid are those of the one who accepts.
+	uid, gid uint32
 	// host and box describe the directories above the items, by path.
 	host map[string]entry.Entry
 	box  map[string]dirFacts
@@ -376,7 +378,11 @@ func (a *acceptor) parents(path string) bool {
 			return false
 		}
 		meta := box.meta
-		meta.Xattrs = withoutCapability(meta.Xattrs)
+		if !a.opt.Special {
+			meta = a.world.domestic(dir, entry.Entry{}, meta)
+			meta.Xattrs = withoutCapability(meta.Xattrs)
+			meta.Mode &^= 0o4000
+		}
 		a.made[dir] = true
 		a.steps = append(a.steps, step{
 			Do: doMake, Path: pathText(dir), Type: entry.Dir, Before: entry.PrintNone, After: "dir",
@@ -467,7 +473,7 @@ func (a *acceptor) attr(path string, print entry.Print, old, meta view.Meta, kin
 
 // meta is the sandbox's metadata without what is not to be given unasked.
 func (a *acceptor) meta(it *item) view.Meta {
-	meta := it.boxMeta
+	meta := a.owner(it, it.boxMeta)
 	meta.Mode = a.bits(it, meta.Mode)
 	if _, has := meta.Xattrs[rootfs.Capability]; has && !a.opt.Special {
 		meta.Xattrs = withoutCapability(meta.Xattrs)

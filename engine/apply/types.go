@@ -25,7 +25,7 @@ type Selection struct {
 
 // Options are the wishes of one operation.
 type Options struct {
-	Special       bool // also setuid, setgid, file capabilities, devices
+	Special       bool // also setuid, setgid, file capabilities, foreign owners, devices
 	SkipConflicts bool // take the rest
 }
 

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"errors"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -14,7 +15,8 @@ import (
 // world collects what the plan of an accept must know beside the items.
 func (w *work) world(items []*item) (world, error) {
 	known := world{
-		tree: w.env.Tree, host: map[string]entry.Entry{}, box: map[string]dirFacts{},
+		tree: w.env.Tree, uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()), //nolint:gosec // ids are not negative
+		host: map[string]entry.Entry{}, box: map[string]dirFacts{},
 		listing: map[string]map[string]entry.Entry{}, covered: map[string]bool{},
 	}
 	for _, it := range items {
