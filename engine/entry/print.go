@@ -40,13 +40,20 @@ func PrintOf(dirfd int, name string) (Print, error) {
 }
 
 // PrintFd returns the print of an open regular file: of all its bytes, from
-// offset 0. The file offset is neither used nor moved.
+// offset 0. What is appended meanwhile is left out, so that a program that
+// keeps writing cannot hold us up for ever. The file offset is neither used nor
+// moved.
 func PrintFd(fd int) (Print, error) {
+	e, err := OfFd(fd)
+	if err != nil {
+		return "", err
+	}
 	buf := hashBuffers.Get().(*[]byte)
 	defer hashBuffers.Put(buf)
 	h := sha256.New()
-	for off := int64(0); ; {
-		n, err := unix.Pread(fd, *buf, off)
+	for off := int64(0); off < e.Size; {
+		part := (*buf)[:min(int64(len(*buf)), e.Size-off)]
+		n, err := unix.Pread(fd, part, off)
 		if err == unix.EINTR {
 			continue
 		}
@@ -56,7 +63,7 @@ func PrintFd(fd int) (Print, error) {
 		if n == 0 {
 			break
 		}
-		h.Write((*buf)[:n])
+		h.Write(part[:n])
 		off += int64(n)
 	}
 	return Print("file:" + hex.EncodeToString(h.Sum(nil))), nil
