@@ -7,10 +7,10 @@ PREFIX  ?= /usr/local
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
-.PHONY: help build test lint fmt bench demo picture install uninstall clean
+.PHONY: help build test test-long lint fmt bench demo picture install uninstall clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 build: ## build bin/sandbox
 	@scripts/need.sh go
@@ -18,6 +18,9 @@ build: ## build bin/sandbox
 
 test: build ## run every test, as root and as an ordinary user, in both Neovims
 	scripts/test.sh
+
+test-long: build ## the same with every kill, subset and race: about half an hour
+	SANDBOX_LONG=1 scripts/test.sh
 
 lint: ## check Go, Lua and shell
 	scripts/lint.sh

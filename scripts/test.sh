@@ -38,12 +38,14 @@ export GORACE="atexit_sleep_ms=0 ${GORACE:-}"
 report=$root/.cache/testreport
 CGO_ENABLED=0 go build -buildvcs=false -o "$report" ./internal/testreport
 
+timeout=280s
+[[ -z ${SANDBOX_LONG:-} ]] || timeout=60m
 flags=()
 ((EUID == 0)) && flags+=(-no-skips)
 # A test binary that is also a sandbox's init does without the race detector: it
 # sleeps a second before a process ends, and an init's environment, which could
 # forbid it, is empty on purpose.
-run() { go test -buildvcs=false -count=1 -timeout=280s -json "$@" 2>&1 || echo '{"Action":"fail","Package":"go test"}'; }
+run() { go test -buildvcs=false -count=1 -timeout="$timeout" -json "$@" 2>&1 || echo '{"Action":"fail","Package":"go test"}'; }
 mapfile -t inits < <(grep -rlE --include='*_test.go' '\<(initproc\.Main|Reexec)\(' . | xargs -n 1 dirname | sort -u | xargs -r go list)
 raced=() plain=()
 for package in $(go list "${@:-./...}"); do

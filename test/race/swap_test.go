@@ -15,14 +15,13 @@ import (
 
 	"sandbox/engine"
 	"sandbox/engine/apply"
+	"sandbox/internal/testlong"
 	"sandbox/internal/testuser"
 )
 
-// swaps is how often each side exchanges a directory for a symlink.
-const swaps = 100_000
-
-// decisions is how many rounds of accept, reject and undo there are at least.
-const decisions = 100
+// swaps is how often each side exchanges a directory for a symlink, at least,
+// and decisions how many rounds of accept, reject and undo there are.
+var swaps, decisions = testlong.Pick(100_000, 2_000_000), testlong.Pick(60, 2000)
 
 // The interior directories that are exchanged, below the project. Each name has
 // a neighbour NAME.link, a symlink into a tree that nobody selected.
@@ -62,7 +61,7 @@ func TestInteriorDirectoriesThatBecomeLinks(t *testing.T) {
 		var host sync.WaitGroup
 		var count atomic.Int64
 		host.Go(func() {
-			for i := 0; !stop.Load() || count.Load() < swaps; i++ {
+			for i := 0; !stop.Load() || count.Load() < int64(swaps); i++ {
 				count.Add(int64(flip(filepath.Join(w.at("p"), onHost[i%len(onHost)]), i%97)))
 			}
 		})
@@ -76,7 +75,7 @@ func TestInteriorDirectoriesThatBecomeLinks(t *testing.T) {
 		times, err := strconv.Atoi(strings.TrimSpace(said))
 		must(t, err)
 		t.Logf("%d swaps on the host, %d inside; %d decisions done, %d refused", count.Load(), times, done, refused)
-		if times < swaps || count.Load() < swaps {
+		if times < swaps || count.Load() < int64(swaps) {
 			t.Errorf("only %d swaps inside and %d on the host", times, count.Load())
 		}
 		if done == 0 || refused == 0 {
