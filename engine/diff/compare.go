@@ -66,23 +66,24 @@ func compareText(path string, host, sandbox Side, attribute func(Kind, string, s
 	}
 	hostIdx, sandboxIdx := indexLines(h.norm), indexLines(s.norm)
 	edits := compareLines(h.norm, s.norm, hostIdx, sandboxIdx, fineLines)
-	ids := lineIDs(path, edits, h.norm, s.norm, hostIdx, sandboxIdx)
-	for i, e := range edits {
-		hunk := Hunk{
-			ID:      ids[i],
-			Kind:    Lines,
-			Host:    rangeOf(e.h0, e.h1),
-			Sandbox: rangeOf(e.s0, e.s1),
-			Lines:   make([]Line, 0, e.h1-e.h0+e.s1-e.s0),
-		}
-		hunk.Lines = appendLines(hunk.Lines, "-", h.norm, hostIdx, e.h0, e.h1)
-		hunk.Lines = appendLines(hunk.Lines, "+", s.norm, sandboxIdx, e.s0, e.s1)
-		hunks = append(hunks, hunk)
-	}
+	hunks = append(hunks, lineHunks(path, edits, h.norm, s.norm, hostIdx, sandboxIdx)...)
 	if hostIdx.lines() > 0 && sandboxIdx.lines() > 0 && h.final != s.final {
 		hunk := attribute(FinalNewline, finalText(h.final), finalText(s.final))
 		hunk.Host, hunk.Sandbox = Range{hostIdx.lines(), 0}, Range{sandboxIdx.lines(), 0}
 		hunks = append(hunks, hunk)
+	}
+	return hunks
+}
+
+// lineHunks makes a hunk of each edit.
+func lineHunks(path string, edits []edit, host, sandbox []byte, hostIdx, sandboxIdx index) []Hunk {
+	hunks := make([]Hunk, len(edits))
+	ids := lineIDs(path, edits, host, sandbox, hostIdx, sandboxIdx)
+	for i, e := range edits {
+		lines := make([]Line, 0, e.h1-e.h0+e.s1-e.s0)
+		lines = appendLines(lines, "-", host, hostIdx, e.h0, e.h1)
+		lines = appendLines(lines, "+", sandbox, sandboxIdx, e.s0, e.s1)
+		hunks[i] = Hunk{ID: ids[i], Kind: Lines, Host: rangeOf(e.h0, e.h1), Sandbox: rangeOf(e.s0, e.s1), Lines: lines}
 	}
 	return hunks
 }

@@ -57,4 +57,7 @@ type Hunk struct {
 	// Old and New say an attribute hunk's two values for people, e.g.
 	// "100644"/"100755", "LF"/"CRLF", or a symlink's targets.
 	Old, New string
+	// Conflict says that the host changed the same place in another way since
+	// the sandbox took its copy (CompareBase): taking the hunk overwrites that.
+	Conflict bool
 }
