@@ -18,6 +18,9 @@ import (
 type Engine struct {
 	// Storage is the absolute path of the storage directory, default ~/.sandboxes.
 	Storage string
+	// Notice is told, in one sentence, what a command did beside what it was
+	// asked for: that it took an operation back which was cut short. nil drops it.
+	Notice func(string)
 }
 
 // Info is one row of List.

@@ -22,7 +22,7 @@ const maxContent = 512 << 20
 // It costs what the path costs, not what the sandbox holds. A path that is not
 // changed is a fault with code NoMatch.
 func (e *Engine) Diff(ctx context.Context, name, path string) (FileDiff, error) {
-	b, err := e.open(name)
+	b, err := e.openRecovered(ctx, name)
 	if err != nil {
 		return FileDiff{}, err
 	}
@@ -39,7 +39,7 @@ func (e *Engine) Diff(ctx context.Context, name, path string) (FileDiff, error) 
 // Changes that are gone by the time they are compared are left out. The
 // answer is what Changes gives.
 func (e *Engine) EachDiff(ctx context.Context, name string, q Query, do func(FileDiff) error) (Changes, error) {
-	b, err := e.open(name)
+	b, err := e.openRecovered(ctx, name)
 	if err != nil {
 		return Changes{}, err
 	}

@@ -66,6 +66,9 @@ func (e *Engine) operate(ctx context.Context, what, name string, do func(*box, a
 		return r, err
 	}
 	defer lock.Close()
+	if err := e.recover(ctx, b); err != nil {
+		return r, err
+	}
 	running := e.running(name)
 	s := e.session(name)
 	defer func() {

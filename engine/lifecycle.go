@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"sandbox/engine/apply"
 	"sandbox/engine/changes"
 	"sandbox/engine/control"
 	"sandbox/engine/fault"
@@ -30,7 +31,11 @@ func (e *Engine) List(ctx context.Context, counts bool) ([]Info, error) {
 		if CheckName(name) != nil {
 			continue // not ours: nothing could be done with it by this name
 		}
-		b, err := e.open(name)
+		open := e.openRecovered
+		if !counts {
+			open = func(_ context.Context, name string) (*box, error) { return e.open(name) }
+		}
+		b, err := open(ctx, name)
 		if err != nil {
 			infos = append(infos, Info{Name: name, Changes: -1, Running: e.running(name), Problem: err.Error()})
 			continue
@@ -74,6 +79,13 @@ func (e *Engine) Stop(ctx context.Context, name string) error {
 	b, err := e.open(name)
 	if err != nil && fault.CodeOf(err) != fault.Damaged {
 		return err
+	}
+	if err == nil && apply.Pending(b.journal()) {
+		// While it runs: a reject is taken back inside.
+		if lock, lerr := b.dir.OpLock("stop", 0); lerr == nil {
+			err = e.recover(ctx, b)
+			_ = lock.Close()
+		}
 	}
 	if serr := e.stop(ctx, name); serr != nil || err != nil {
 		return serr
@@ -125,6 +137,12 @@ func (e *Engine) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	defer op.Close()
+	if b != nil {
+		// What an operation has replaced on the host is only in the journal.
+		if err := e.recover(ctx, b); err != nil {
+			return err
+		}
+	}
 	if err := e.stop(ctx, name); err != nil {
 		return err
 	}

@@ -26,4 +26,4 @@ func (b *box) prune(ctx context.Context) {
 	_ = apply.Prune(ctx, apply.Env{Tree: b.tree, Journal: b.journal()})
 }
 
-func (b *box) journal() string { return b.dir.Path("journal") }
+func (b *box) journal() string { return b.dir.Path(store.Journal) }

@@ -15,7 +15,7 @@ import (
 // Changes finds the changes that a query means. A pattern that matches nothing
 // is a fault with code NoMatch; a query without patterns may match nothing.
 func (e *Engine) Changes(ctx context.Context, name string, q Query) (Changes, error) {
-	b, err := e.open(name)
+	b, err := e.openRecovered(ctx, name)
 	if err != nil {
 		return Changes{}, err
 	}

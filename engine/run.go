@@ -5,6 +5,7 @@ import (
 	"os"
 	"sync"
 
+	"sandbox/engine/apply"
 	"sandbox/engine/command"
 	"sandbox/engine/control"
 	"sandbox/engine/fault"
@@ -20,7 +21,7 @@ import (
 // connection to the running command was lost.
 //
 // Nothing ever runs outside of the sandbox instead.
-func (e *Engine) Run(_ context.Context, o RunOptions) (int, error) {
+func (e *Engine) Run(ctx context.Context, o RunOptions) (int, error) {
 	if err := CheckName(o.Name); err != nil {
 		return 125, err
 	}
@@ -33,6 +34,10 @@ func (e *Engine) Run(_ context.Context, o RunOptions) (int, error) {
 				Reason: "it was removed, or cannot be read", Hint: "Change to a directory that exists.",
 			}
 		}
+	}
+	if apply.Pending(store.At(e.Storage, o.Name).Path(store.Journal)) {
+		// A sandbox that cannot be opened is told about by the start.
+		_, _ = e.openRecovered(ctx, o.Name)
 	}
 	link, err := e.connect(o.Name, launch.Options{Net: o.Net, Project: dir, Warn: warn(o.Stderr)}, func(l *launch.Link) error {
 		// What the host's programs changed since the last command shall show.

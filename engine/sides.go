@@ -62,7 +62,7 @@ func (b *box) find(ctx context.Context, abs string) (place, error) {
 // ReadSandbox reads the sandbox's version of an absolute path, changed or not,
 // without starting the sandbox.
 func (e *Engine) ReadSandbox(ctx context.Context, name, abs string) (diff.Side, entry.Print, error) {
-	b, err := e.open(name)
+	b, err := e.openRecovered(ctx, name)
 	if err != nil {
 		return diff.Side{}, "", err
 	}
@@ -96,6 +96,9 @@ func (e *Engine) WriteSandbox(ctx context.Context, name, abs string, data []byte
 		return "", err
 	}
 	defer op.Close()
+	if err := e.recover(ctx, b); err != nil {
+		return "", err
+	}
 	meta, err := b.metaOf(ctx, abs)
 	if err != nil {
 		return "", err

@@ -49,6 +49,7 @@ func Serve(ctx context.Context, in io.Reader, out io.WriteCloser, backend Backen
 	h := &host{engine: backend, version: version, reviews: newReviews()}
 	if e, ok := any(backend).(*engine.Engine); ok {
 		h.storage = e.Storage
+		e.Notice = func(text string) { push.add("notice "+text, table{"kind": "notice", "text": text}) }
 	}
 	h.watch = newWatcher(h.storage, func(name string) {
 		push.add(name, table{"kind": "changed", "name": name})

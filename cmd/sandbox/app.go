@@ -26,6 +26,7 @@ type app struct {
 	outTTY, errTTY bool
 	exit           int // exit code when no error is returned
 	answered       bool
+	notices        []string // for the JSON document
 }
 
 func newApp(c call) *app {
@@ -53,9 +54,26 @@ func (a *app) open() (*engine.Engine, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	e, err := engine.New(s.StorageDir.Text)
+	e, err := a.engine(s)
 	a.explain(s)
 	return e, s.Name.Text, err
+}
+
+// engine opens the engine. What it has to tell beside an answer goes to
+// standard error, or into the JSON document.
+func (a *app) engine(s config.Settings) (*engine.Engine, error) {
+	e, err := engine.New(s.StorageDir.Text)
+	if err != nil {
+		return nil, err
+	}
+	e.Notice = func(text string) {
+		if a.json {
+			a.notices = append(a.notices, text)
+			return
+		}
+		a.notef("sandbox: %s", termsafe.Name(text))
+	}
+	return e, nil
 }
 
 // explain says under --verbose what was chosen, and why.

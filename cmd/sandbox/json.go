@@ -18,6 +18,9 @@ func (a *app) answer(d document) {
 	if _, ok := d["ok"]; !ok {
 		d["ok"] = true
 	}
+	if len(a.notices) > 0 {
+		d["notices"] = a.notices
+	}
 	a.answered = true
 	enc := json.NewEncoder(a.out)
 	enc.SetEscapeHTML(false)

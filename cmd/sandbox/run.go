@@ -13,7 +13,7 @@ func runCommand(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	e, err := engine.New(s.StorageDir.Text)
+	e, err := a.engine(s)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"sandbox/engine/entry"
+	"sandbox/engine/journal"
 )
 
 // Accept takes the selected changes to the host.
@@ -43,28 +44,40 @@ func Accept(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 		return Result{}, err
 	}
 	rows := sortRows(p.done)
-	op, err := begin(env.Journal, "accept", p.steps, rows)
+	if err := w.identify(w.host, p.steps); err != nil {
+		return Result{}, err
+	}
+	op, err := begin(env.Journal, "accept", onHost, p.steps, rows)
 	if err != nil {
 		return Result{}, err
 	}
-	defer op.close()
-	r := &hostRun{w: w, op: op}
-	if err := w.markNew(op); err != nil {
-		w.unmark(op)
-		op.drop()
-		return Result{}, err
+	defer op.Close()
+	crash("begun")
+	r := w.run(op)
+	if err := w.acceptSteps(ctx, r); err != nil {
+		return Result{}, w.fail(r, err)
+	}
+	err = w.sync(op)
+	journal.Trim(env.Journal)
+	return Result{ID: op.ID, Done: rows, Skipped: p.skipped}, err
+}
+
+// acceptSteps does all of an accept that can be taken back.
+func (w *work) acceptSteps(ctx context.Context, r *treeRun) error {
+	if err := w.markNew(r.op); err != nil {
+		return explain("accept", "", err)
 	}
 	if err := r.do(ctx); err != nil {
-		return Result{}, err
+		return err
 	}
-	err = w.settle(op)
-	r.syncHost()
-	op.State = done
-	if serr := op.save(); err == nil {
-		err = serr
+	if err := w.settle(r.op); err != nil {
+		return explain("accept", "", err)
 	}
-	trim(env.Journal)
-	return Result{ID: op.ID, Done: rows, Skipped: p.skipped}, err
+	crash("settled")
+	r.makeDurable()
+	err := r.op.SetState(journal.Done)
+	crash("done")
+	return err
 }
 
 // markNew makes the directories opaque that are about to come to the host.
@@ -72,8 +85,8 @@ func Accept(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 // afterwards leaves no whiteout, and would come back from the host as soon as
 // the kernel forgets the name.
 func (w *work) markNew(op *operation) error {
-	for i := range op.Steps {
-		s := &op.Steps[i]
+	for i := range op.steps {
+		s := &op.steps[i]
 		if s.Do != doMake || s.Type != entry.Dir || s.Before == "dir" {
 			continue
 		}
@@ -112,8 +125,8 @@ func (w *work) printRest(steps []step) error {
 
 // unmark takes back the marks of an operation.
 func (w *work) unmark(op *operation) {
-	for i := len(op.Marks) - 1; i >= 0; i-- {
-		m := op.Marks[i]
+	for i := len(op.marks) - 1; i >= 0; i-- {
+		m := op.marks[i]
 		at, err := w.upper.at(string(m.Path))
 		if err != nil {
 			continue
@@ -135,11 +148,14 @@ func (w *work) setMark(op *operation, m mark) error {
 	if m.Old == m.New {
 		return nil
 	}
-	if err := w.upper.setAttr(at, m.Name, m.New); err != nil {
+	if err := op.Add(line{Mark: &m}); err != nil {
 		return err
 	}
-	op.Marks = append(op.Marks, m)
-	return nil
+	op.marks = append(op.marks, m)
+	crash("mark noted")
+	err = w.upper.setAttr(at, m.Name, m.New)
+	crash("mark")
+	return err
 }
 
 // settle tells the upper what the host has now: renamed directories need no
@@ -148,18 +164,15 @@ func (w *work) settle(op *operation) error {
 	if err := w.dropRedirects(op); err != nil {
 		return err
 	}
-	if err := w.markAccepted(op); err != nil {
-		return err
-	}
-	return w.sync(op)
+	return w.markAccepted(op)
 }
 
 // markAccepted notes on the upper entries, and on the directories that hold
 // them, up to when the host's state is the sandbox's own.
 func (w *work) markAccepted(op *operation) error {
 	dirs := map[string]int64{}
-	for i := range op.Steps {
-		s := &op.Steps[i]
+	for i := range op.steps {
+		s := &op.steps[i]
 		path := string(s.Path)
 		e, err := w.stat(w.host, path)
 		if err != nil || !e.Exists() {
@@ -200,8 +213,8 @@ func (w *work) sync(op *operation) error {
 	}
 	seen := map[string]bool{}
 	var paths []string
-	for i := range op.Steps {
-		layer, ok := w.env.Tree.LayerOf(string(op.Steps[i].Path))
+	for i := range op.steps {
+		layer, ok := w.env.Tree.LayerOf(string(op.steps[i].Path))
 		if ok && !seen[layer.Host] {
 			seen[layer.Host] = true
 			paths = append(paths, layer.Host)
@@ -214,10 +227,10 @@ func (w *work) sync(op *operation) error {
 // has now, and corrects those that lead into one of them.
 func (w *work) dropRedirects(op *operation) error {
 	final := map[string]string{} // old place on the host: new place
-	for i := range op.Steps {
-		s := &op.Steps[i]
+	for i := range op.steps {
+		s := &op.steps[i]
 		if s.Do == doMove && !isPark(string(s.From)) {
-			final[string(s.From)] = follow(op.Steps[i+1:], string(s.Path))
+			final[string(s.From)] = follow(op.steps[i+1:], string(s.Path))
 		}
 	}
 	for _, to := range final {

@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 
@@ -14,67 +13,66 @@ import (
 	"sandbox/engine/rootfs"
 )
 
-// hostRun does the steps of an accept on the host, and takes them back.
-type hostRun struct {
-	w  *work
-	op *operation
+// treeRun does the steps of an operation on a tree of files, and takes them
+// back. Whatever becomes of the process meanwhile, the tree and the journal
+// tell together how far each step came (back.go).
+type treeRun struct {
+	w    *work
+	op   *operation
+	root *rootfs.Root
+	left []string // paths that could not be taken back
 }
 
-// do carries out all steps. When one fails, those before it are taken back, so
-// that nothing is written.
-func (r *hostRun) do(ctx context.Context) error {
-	for i := range r.op.Steps {
+// run gives the run of an operation on the tree that its steps name.
+func (w *work) run(op *operation) *treeRun {
+	return &treeRun{w: w, op: op, root: w.host}
+}
+
+// crash is called between any two changes that can be told apart from outside.
+// Tests end the process there.
+var crash = func(string) {}
+
+// do carries out all steps. When one fails the caller takes all of them back.
+func (r *treeRun) do(ctx context.Context) error {
+	for i := range r.op.steps {
 		err := ctx.Err()
 		if err == nil {
 			err = r.step(i)
 		}
 		if err != nil {
-			return r.rollBack(i-1, explain(r.op.Kind, string(r.op.Steps[i].Path), err))
+			return explain(r.op.Kind, string(r.op.steps[i].Path), err)
 		}
 	}
-	if err := r.finish(); err != nil {
-		return r.rollBack(len(r.op.Steps)-1, explain(r.op.Kind, "", err))
-	}
-	return nil
-}
-
-// rollBack takes back the steps up to last. The operation leaves the journal
-// only when all of that worked.
-func (r *hostRun) rollBack(last int, cause error) error {
-	r.openDirs(last)
-	for i := last; i >= 0; i-- {
-		if err := r.revert(i, false); err != nil {
-			return errors.Join(cause, fault.New(fault.Failed, "take back", string(r.op.Steps[i].Path), err.Error(),
-				"What was replaced is kept in "+r.op.dir+"."))
-		}
-	}
-	r.w.unmark(r.op)
-	r.op.drop()
-	return cause
+	return explain(r.op.Kind, "", r.finish())
 }
 
 // explain makes a fault of an error that is none.
 func explain(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var known *fault.Error
 	if errors.As(err, &known) && known.Code != fault.Failed {
 		return err
 	}
 	code := fault.Failed
-	var hint string
+	hint := "Nothing was written."
 	switch {
 	case errors.Is(err, unix.ELOOP):
 		code, hint = fault.Conflict, "Nothing was written. A symbolic link on the host stands in the directory part."
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		hint = "Nothing was written. You may not change this path on the host."
-	default:
-		hint = "Nothing was written."
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		hint = "Nothing was written. Make room on that disk and try again."
+	case errors.Is(err, unix.EROFS):
+		hint = "Nothing was written. That file system is mounted read-only."
 	}
 	return &fault.Error{Code: code, Op: op, Path: path, Err: err, Hint: hint}
 }
 
-func (r *hostRun) step(i int) error {
-	s := &r.op.Steps[i]
-	at, err := r.w.host.At(string(s.Path))
+func (r *treeRun) step(i int) error {
+	s := &r.op.steps[i]
+	at, err := r.root.At(string(s.Path))
 	if err != nil {
 		return err
 	}
@@ -87,43 +85,55 @@ func (r *hostRun) step(i int) error {
 	case doMove:
 		return r.move(s, at)
 	case doAttr:
-		return r.attributes(s, at)
+		return r.attributes(i, at)
 	}
-	return fault.New(fault.Internal, "accept", string(s.Path), "unknown step "+string(s.Do), "")
+	return fault.New(fault.Internal, r.op.Kind, string(s.Path), "unknown step "+string(s.Do), "")
 }
 
 // makeEntry builds the new entry beside its place and swaps it in.
-func (r *hostRun) makeEntry(i int, at rootfs.At) error {
-	s := &r.op.Steps[i]
-	tmp := at.Sibling(s.Tmp)
+func (r *treeRun) makeEntry(i int, at rootfs.At) error {
+	s := &r.op.steps[i]
+	tmp := at.Sibling(r.op.Temp(i))
 	if err := r.build(s, tmp); err != nil {
-		_ = tmp.RemoveAll()
 		return err
 	}
+	crash("built")
+	if err := r.noteMade(i, tmp); err != nil {
+		return err
+	}
+	crash("noted")
 	old, err := at.Install(tmp, s.Before)
+	crash("installed")
+	if err != nil || !old {
+		return err
+	}
+	return r.keep(i, tmp)
+}
+
+// noteMade writes down which entry is about to come to its place.
+func (r *treeRun) noteMade(i int, tmp rootfs.At) error {
+	s := &r.op.steps[i]
+	e, err := tmp.Stat()
 	if err != nil {
-		if !old {
-			_ = tmp.RemoveAll()
-		}
 		return err
 	}
-	if !old {
-		return nil
-	}
-	if err := r.keep(i, tmp); err != nil {
-		// The new entry goes out again; its temporary with it.
-		if back := at.Exchange(tmp); back != nil {
-			return errors.Join(err, back)
+	m := made{Step: i, Node: nodeOf(e), After: s.After}
+	if s.Type != entry.Dir && s.New != nil { // a directory's comes at last
+		meta, err := tmp.Meta()
+		if err != nil {
+			return err
 		}
-		_ = tmp.RemoveAll()
-		return err
+		if meta.MtimeNs != s.New.MtimeNs || !sameMeta(meta, *s.New) {
+			m.Meta = &meta
+		}
 	}
-	return nil
+	s.take(&m)
+	return r.op.Add(line{Made: &m})
 }
 
 // build makes the entry of a step, with its metadata. A directory stays open
 // to its owner until all that is in it is there.
-func (r *hostRun) build(s *step, tmp rootfs.At) error {
+func (r *treeRun) build(s *step, tmp rootfs.At) error {
 	var err error
 	switch s.Type {
 	case entry.File:
@@ -137,7 +147,7 @@ func (r *hostRun) build(s *step, tmp rootfs.At) error {
 	case entry.Char, entry.Block:
 		err = tmp.Mknod(s.Type, s.Rdev)
 	default:
-		err = fault.New(fault.Internal, "accept", string(s.Path), "an entry of type "+string(s.Type), "")
+		err = fault.New(fault.Internal, r.op.Kind, string(s.Path), "an entry of type "+string(s.Type), "")
 	}
 	if err != nil {
 		return err
@@ -148,7 +158,7 @@ func (r *hostRun) build(s *step, tmp rootfs.At) error {
 // fill writes the content, which must be what was decided on. A program in the
 // sandbox may be writing to the file at this moment; what it writes later is a
 // new change.
-func (r *hostRun) fill(s *step, tmp rootfs.At) error {
+func (r *treeRun) fill(s *step, tmp rootfs.At) error {
 	f, err := r.w.content(s.source)
 	if err != nil {
 		if ignoreMissing(err) == nil {
@@ -172,41 +182,10 @@ func (r *hostRun) fill(s *step, tmp rootfs.At) error {
 	return nil
 }
 
-// content opens what a file is made from.
-func (w *work) content(s source) (*os.File, error) {
-	if s.bytes {
-		return memory(s.data)
-	}
-	find, path := w.upper.at, s.upper
-	if s.host != "" {
-		find, path = w.host.At, s.host
-	}
-	at, err := find(path)
-	if err != nil {
-		return nil, err
-	}
-	defer at.Close()
-	return at.OpenFile()
-}
-
-// memory is a file that holds data and has no name.
-func memory(data []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate("sandbox", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, fault.Wrap(fault.Failed, "hold a version in memory", "", err)
-	}
-	f := os.NewFile(uintptr(fd), "memory")
-	if _, err := f.WriteAt(data, 0); err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 // keep brings what was replaced, and stands under a temporary's name, to the
 // journal. A directory must hold what the plan saw in it.
-func (r *hostRun) keep(i int, tmp rootfs.At) error {
-	s := &r.op.Steps[i]
+func (r *treeRun) keep(i int, tmp rootfs.At) error {
+	s := &r.op.steps[i]
 	if s.Before == "dir" || s.tree != nil {
 		e, err := tmp.Stat()
 		if err != nil {
@@ -222,23 +201,44 @@ func (r *hostRun) keep(i int, tmp rootfs.At) error {
 			}
 		}
 	}
-	return r.unrestore(i, tmp)
+	return r.store(i, tmp)
 }
 
-func (r *hostRun) remove(i int, at rootfs.At) error {
-	s := &r.op.Steps[i]
-	tmp := at.Sibling(s.Tmp)
-	if err := at.Detach(tmp, s.Before); err != nil {
+// store is the last part of keep. What stands under its number in the journal
+// is whole: a copy has another name until it is finished.
+func (r *treeRun) store(i int, tmp rootfs.At) error {
+	kept := r.op.Kept(i)
+	err := tmp.Transfer(kept)
+	if !errors.Is(err, unix.EXDEV) {
+		crash("kept")
 		return err
 	}
-	if err := r.keep(i, tmp); err != nil {
-		return errors.Join(err, tmp.MoveTo(at))
+	part := kept.Sibling(kept.Name + ".part")
+	if err := part.RemoveAll(); err != nil {
+		return err
 	}
-	return nil
+	if err := tmp.CopyTo(part); err != nil {
+		return err
+	}
+	crash("copied")
+	if err := part.MoveTo(kept); err != nil {
+		return err
+	}
+	crash("kept")
+	return tmp.RemoveAll()
 }
 
-func (r *hostRun) move(s *step, to rootfs.At) error {
-	from, err := r.w.host.At(string(s.From))
+func (r *treeRun) remove(i int, at rootfs.At) error {
+	tmp := at.Sibling(r.op.Temp(i))
+	if err := at.Detach(tmp, r.op.steps[i].Before); err != nil {
+		return err
+	}
+	crash("detached")
+	return r.keep(i, tmp)
+}
+
+func (r *treeRun) move(s *step, to rootfs.At) error {
+	from, err := r.root.At(string(s.From))
 	if err != nil {
 		return err
 	}
@@ -251,13 +251,15 @@ func (r *hostRun) move(s *step, to rootfs.At) error {
 		return stale(string(s.From), "the host's version")
 	}
 	err = from.MoveTo(to)
+	crash("moved")
 	if errors.Is(err, unix.EEXIST) {
 		return stale(to.Path, "the host's version")
 	}
 	return err
 }
 
-func (r *hostRun) attributes(s *step, at rootfs.At) error {
+func (r *treeRun) attributes(i int, at rootfs.At) error {
+	s := &r.op.steps[i]
 	now, err := at.Print()
 	if err != nil {
 		return err
@@ -265,41 +267,45 @@ func (r *hostRun) attributes(s *step, at rootfs.At) error {
 	if now != s.Before {
 		return stale(string(s.Path), "the host's version")
 	}
+	if err := r.op.try(i); err != nil {
+		return err
+	}
 	meta := *s.New
 	if now == "dir" {
 		meta.Mode |= 0o700 // until finish
 	}
-	return at.SetMeta(meta)
+	crash("tried")
+	err = at.SetMeta(meta)
+	crash("attributes")
+	return err
 }
 
 // finish gives directories their modes and times, the deepest first, and notes
 // what the file system made of the metadata.
-func (r *hostRun) finish() error {
+func (r *treeRun) finish() error {
 	var dirs []int
-	for i := range r.op.Steps {
-		s := &r.op.Steps[i]
+	for i := range r.op.steps {
+		s := &r.op.steps[i]
 		if s.Do == doMake && s.Type == entry.Dir || s.Do == doAttr && s.After == "dir" {
 			dirs = append(dirs, i)
 		}
 	}
 	slices.SortStableFunc(dirs, func(x, y int) int {
-		return strings.Compare(string(r.op.Steps[y].Path), string(r.op.Steps[x].Path))
+		return strings.Compare(string(r.op.steps[y].Path), string(r.op.steps[x].Path))
 	})
 	for _, i := range dirs {
-		s := &r.op.Steps[i]
-		if err := r.with(s.Path, func(at rootfs.At) error { return at.SetMeta(*s.New) }); err != nil {
-			return err
-		}
-	}
-	for i := range r.op.Steps {
-		s := &r.op.Steps[i]
-		if s.New == nil {
-			continue
-		}
+		s := &r.op.steps[i]
 		err := r.with(s.Path, func(at rootfs.At) error {
+			if err := at.SetMeta(*s.New); err != nil {
+				return err
+			}
+			crash("directory")
 			meta, err := at.Meta()
+			if err != nil || sameMeta(meta, *s.New) {
+				return err
+			}
 			s.New = &meta
-			return err
+			return r.op.Add(line{Meta: &dirMeta{i, meta}})
 		})
 		if err != nil {
 			return err
@@ -308,158 +314,11 @@ func (r *hostRun) finish() error {
 	return nil
 }
 
-func (r *hostRun) with(path pathText, do func(rootfs.At) error) error {
-	at, err := r.w.host.At(string(path))
+func (r *treeRun) with(path pathText, do func(rootfs.At) error) error {
+	at, err := r.root.At(string(path))
 	if err != nil {
 		return err
 	}
 	defer at.Close()
 	return do(at)
-}
-
-// openDirs lets the owner into the directories that the steps made or gave
-// another mode, so that what is in them can be taken back.
-func (r *hostRun) openDirs(last int) {
-	for i := 0; i <= last; i++ {
-		s := &r.op.Steps[i]
-		if s.Do == doMake && s.Type == entry.Dir || s.Do == doAttr && s.After == "dir" {
-			_ = r.with(s.Path, func(at rootfs.At) error {
-				e, err := at.Stat()
-				if err != nil || e.Type != entry.Dir || e.Mode&0o700 == 0o700 {
-					return err
-				}
-				return at.Chmod(e.Mode | 0o700)
-			})
-		}
-	}
-}
-
-// revert takes one step back. With retain, what the step had written is kept
-// in the journal as its .after.
-func (r *hostRun) revert(i int, retain bool) error {
-	s := &r.op.Steps[i]
-	at, err := r.w.host.At(string(s.Path))
-	if err != nil {
-		return err
-	}
-	defer at.Close()
-	tmp := at.Sibling(s.Tmp)
-	switch s.Do {
-	case doMove:
-		from, err := r.w.host.At(string(s.From))
-		if err != nil {
-			return err
-		}
-		defer from.Close()
-		return at.MoveTo(from)
-	case doAttr:
-		return at.SetMeta(*s.Old)
-	case doRemove:
-		if err := r.restore(i, tmp); err != nil {
-			return err
-		}
-		return tmp.MoveTo(at)
-	}
-	// A make: over nothing, or over what is kept.
-	if s.Before == entry.PrintNone {
-		if err := at.Detach(tmp, s.After); err != nil {
-			return err
-		}
-	} else {
-		if err := r.restore(i, tmp); err != nil {
-			return err
-		}
-		if _, err := at.Install(tmp, s.After); err != nil {
-			return errors.Join(err, r.unrestore(i, tmp))
-		}
-	}
-	return r.discard(i, at, tmp, retain)
-}
-
-// restore brings what a step replaced back beside its place.
-func (r *hostRun) restore(i int, tmp rootfs.At) error {
-	data, err := r.op.kept(i)
-	if err != nil {
-		return err
-	}
-	defer data.Close()
-	return data.Carry(tmp)
-}
-
-// unrestore is restore backwards.
-func (r *hostRun) unrestore(i int, tmp rootfs.At) error {
-	data, err := r.op.kept(i)
-	if err != nil {
-		return err
-	}
-	defer data.Close()
-	return tmp.Carry(data)
-}
-
-// discard throws away, or retains, what a step had made. A directory has to be
-// empty by now: what else is in it is somebody's, and stays.
-func (r *hostRun) discard(i int, at, tmp rootfs.At, retain bool) error {
-	if r.op.Steps[i].Type == entry.Dir {
-		err := tmp.Rmdir()
-		if errors.Is(err, unix.ENOTEMPTY) && r.op.Steps[i].Before == entry.PrintNone {
-			return errors.Join(rootfs.Stale(at.Path), tmp.MoveTo(at))
-		}
-		return err
-	}
-	if !retain {
-		return tmp.RemoveAll()
-	}
-	after, err := r.op.after(i)
-	if err != nil {
-		return err
-	}
-	defer after.Close()
-	return tmp.Carry(after)
-}
-
-// fewSteps is up to how many steps each file is synced by itself. syncfs also
-// waits for what all other programs have written, which on a busy disk is far
-// more than the block that somebody is waiting for.
-const fewSteps = 4
-
-// syncHost makes what was written last through a power cut.
-func (r *hostRun) syncHost() {
-	if len(r.op.Steps) > fewSteps {
-		r.syncFileSystems()
-		return
-	}
-	for i := range r.op.Steps {
-		_ = r.with(r.op.Steps[i].Path, func(at rootfs.At) error {
-			if f, _, err := entry.OpenFile(at.Dir, at.Name); err == nil {
-				_ = f.Sync()
-				_ = f.Close()
-			}
-			dir, err := entry.Reopen(at.Dir)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = unix.Close(dir) }()
-			return unix.Fsync(dir)
-		})
-	}
-}
-
-// syncFileSystems asks the file systems that were written to for one sync each.
-func (r *hostRun) syncFileSystems() {
-	seen := map[uint64]bool{}
-	for i := range r.op.Steps {
-		_ = r.with(r.op.Steps[i].Path, func(at rootfs.At) error {
-			dir, err := entry.OfFd(at.Dir)
-			if err != nil || seen[dir.Dev] {
-				return err
-			}
-			fd, err := entry.Reopen(at.Dir)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = unix.Close(fd) }()
-			seen[dir.Dev] = true
-			return unix.Syncfs(fd)
-		})
-	}
 }

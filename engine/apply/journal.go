@@ -3,58 +3,42 @@ package apply
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"sandbox/engine/changes"
-	"sandbox/engine/fault"
+	"sandbox/engine/entry"
+	"sandbox/engine/journal"
 	"sandbox/engine/rootfs"
+	"sandbox/engine/view"
 )
 
-// What the journal keeps. The newest operation is kept whatever its size.
+// What the steps of an operation change: whose paths they name.
 const (
-	keepOperations = 20
-	keepBytes      = 1 << 30
+	onHost = "host"
+	inView = "view" // the merged view of the sandbox
 )
 
-// journalFormat is the number of the format of op.json.
-const journalFormat = 1
-
-// state is how far an operation came.
-type state string
-
-const (
-	started state = "started" // steps are being done
-	done    state = "done"
-	undoing state = "undoing" // steps are being taken back
-	undone  state = "undone"
-)
-
-// operation is one directory of the journal:
-//
-//	000012-accept/op.json   what is done, written before the first step
-//	000012-accept/data/N    what step N replaced
+// operation is what an accept or a reject does, with its journal.
 type operation struct {
-	Format int       `json:"format"`
-	ID     string    `json:"id"`
-	Kind   string    `json:"kind"` // accept or reject
-	Time   time.Time `json:"time"`
-	State  state     `json:"state"`
-	Steps  []step    `json:"steps"`
-	Rows   []row     `json:"rows"`
-	// Marks are the changes of overlayfs's own marks in the upper.
-	Marks []mark `json:"marks,omitempty"`
+	*journal.Op
+	steps []step
+	rows  []row
+	// marks are the changes of overlayfs's own marks in the upper.
+	marks []mark
+	// lost are the steps of which the upper had no word when an undo began.
+	lost map[int]bool
+}
 
-	dir  string
-	data *rootfs.Root
+// line is one line of an operation's log. One field is set.
+type line struct {
+	Row  *row  `json:"row,omitempty"`
+	Step *step `json:"step,omitempty"`
+	// Then, as it is done:
+	Mark *mark     `json:"mark,omitempty"` // about to be set
+	Made *made     `json:"made,omitempty"` // about to be put at its place
+	Try  *int      `json:"try,omitempty"`  // the step is about to be done
+	Meta *dirMeta  `json:"meta,omitempty"`
+	Lost *[]int    `json:"lost,omitempty"`
+	Left *pathText `json:"left,omitempty"` // could not be taken back
 }
 
 type row struct {
@@ -70,197 +54,155 @@ type mark struct {
 	New  string   `json:"new,omitempty"`
 }
 
+// made is the entry that a step has built beside its place.
+type made struct {
+	Step  int         `json:"step"`
+	Node  node        `json:"node"`
+	After entry.Print `json:"after,omitempty"` // where it is not the step's
+	Meta  *view.Meta  `json:"meta,omitempty"`  // where the file system made something else of it
+}
+
+// dirMeta is the metadata that a directory got at last.
+type dirMeta struct {
+	Step int       `json:"step"`
+	Meta view.Meta `json:"meta"`
+}
+
+// node tells one entry of a file system from all others, whatever its name.
+type node struct {
+	Dev   uint64 `json:"dev,omitempty"`
+	Ino   uint64 `json:"ino,omitempty"`
+	Birth int64  `json:"birth,omitempty"`
+}
+
+func nodeOf(e entry.Entry) node { return node{e.Dev, e.Ino, e.BtimeNs} }
+
+// is says whether an entry that is there is this one.
+func (n node) is(e entry.Entry) bool { return e.Exists() && n.Ino != 0 && n == nodeOf(e) }
+
 // begin writes a new operation to the disk.
-func begin(journal, kind string, steps []step, rows []Row) (*operation, error) {
-	if err := os.MkdirAll(journal, 0o700); err != nil {
-		return nil, fault.Wrap(fault.Failed, "make the journal", journal, err)
-	}
-	ids, err := ids(journal)
-	if err != nil {
-		return nil, err
-	}
-	next := 1
-	if len(ids) > 0 {
-		next = number(ids[len(ids)-1]) + 1
-	}
-	op := &operation{
-		Format: journalFormat, Kind: kind, Time: time.Now().UTC(), State: started, Steps: steps,
-		ID: fmt.Sprintf("%06d-%s", next, kind),
-	}
+func begin(path, kind, tree string, steps []step, rows []Row) (*operation, error) {
+	op := &operation{steps: steps}
 	for _, r := range rows {
-		op.Rows = append(op.Rows, row{pathText(r.Path), r.Kind})
+		op.rows = append(op.rows, row{pathText(r.Path), r.Kind})
 	}
-	for i := range op.Steps {
-		s := &op.Steps[i]
-		s.Tmp = rootfs.TempName()
-		s.Data = strconv.Itoa(i)
-	}
-	op.dir = filepath.Join(journal, op.ID)
-	if err := os.MkdirAll(filepath.Join(op.dir, "data"), 0o700); err != nil {
-		return nil, fault.Wrap(fault.Failed, "write the journal", op.dir, err)
-	}
-	if err := op.openData(); err != nil {
-		return nil, err
-	}
-	if err := op.save(); err != nil {
-		_ = os.RemoveAll(op.dir)
-		return nil, err
-	}
-	return op, syncDir(journal)
-}
-
-func (op *operation) openData() error {
-	data, err := rootfs.Open(filepath.Join(op.dir, "data"))
-	if err != nil {
-		return fault.Wrap(fault.Damaged, "open the journal", op.dir, err)
-	}
-	op.data = data
-	return nil
-}
-
-// save writes op.json so that it is there whole or not at all.
-func (op *operation) save() error {
-	data, err := json.Marshal(op)
-	if err != nil {
-		return fault.Wrap(fault.Internal, "write the journal", op.dir, err)
-	}
-	path := filepath.Join(op.dir, "op.json")
-	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fault.Wrap(fault.Failed, "write the journal", path, err)
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
-		return fault.Wrap(fault.Failed, "write the journal", path, err)
-	}
-	return syncDir(op.dir)
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return fault.Wrap(fault.Failed, "write the journal", path, err)
-	}
-	return fault.Wrap(fault.Failed, "write the journal", path, errors.Join(d.Sync(), d.Close()))
-}
-
-// kept is where step i keeps what it replaced.
-func (op *operation) kept(i int) (rootfs.At, error) { return op.data.At("/" + op.Steps[i].Data) }
-
-// after is where an undo keeps what it takes off the host.
-func (op *operation) after(i int) (rootfs.At, error) {
-	return op.data.At("/" + op.Steps[i].Data + ".after")
-}
-
-func (op *operation) close() {
-	if op.data != nil {
-		_ = op.data.Close()
-	}
-}
-
-// drop removes an operation that left nothing behind.
-func (op *operation) drop() {
-	op.close()
-	removeDir(filepath.Dir(op.dir), op.ID)
-}
-
-// removeDir removes what may hold directories that nobody may write.
-func removeDir(journal, id string) {
-	root, err := rootfs.Open(journal)
-	if err != nil {
-		return
-	}
-	defer func() { _ = root.Close() }()
-	at, err := root.At("/" + id)
-	if err != nil {
-		return
-	}
-	defer at.Close()
-	_ = at.RemoveAll()
-}
-
-// ids lists the operations, oldest first.
-func ids(journal string) ([]string, error) {
-	list, err := os.ReadDir(journal)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fault.Wrap(fault.Failed, "read the journal", journal, err)
-	}
-	var all []string
-	for _, d := range list {
-		if d.IsDir() && number(d.Name()) > 0 {
-			all = append(all, d.Name())
+	var err error
+	op.Op, err = journal.Begin(path, kind, tree, func(write func(any) error) error {
+		for i := range op.rows {
+			if err := write(line{Row: &op.rows[i]}); err != nil {
+				return err
+			}
 		}
-	}
-	slices.SortFunc(all, func(x, y string) int { return number(x) - number(y) })
-	return all, nil
-}
-
-// number is the count in an operation's name, 0 when it is no such name.
-func number(id string) int {
-	digits, _, ok := strings.Cut(id, "-")
-	n, err := strconv.Atoi(digits)
-	if !ok || err != nil || n < 0 {
-		return 0
-	}
-	return n
-}
-
-// load reads one operation.
-func load(journal, id string) (*operation, error) {
-	op := &operation{dir: filepath.Join(journal, id)}
-	path := filepath.Join(op.dir, "op.json")
-	data, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(data, op)
-	}
-	if err == nil && op.ID != id {
-		err = errors.New("it names another operation")
-	}
-	if err != nil {
-		return nil, &fault.Error{
-			Code: fault.Damaged, Op: "read the journal", Path: path, Err: err,
-			Hint: "Nothing was changed. What the operation replaced is in data/ beside this file; move its directory away to undo older ones.",
-		}
-	}
-	if op.Format > journalFormat {
-		return nil, fault.New(fault.Unsupported, "read the journal", path,
-			fmt.Sprintf("it was written by a newer version (format %d)", op.Format), "Use that version.")
-	}
-	return op, op.openData()
-}
-
-// trim removes the oldest operations beyond what is kept.
-func trim(journal string) {
-	all, err := ids(journal)
-	if err != nil {
-		return
-	}
-	var sum int64
-	for i, id := range slices.Backward(all) {
-		sum += size(filepath.Join(journal, id))
-		newest := i == len(all)-1
-		if !newest && (len(all)-i > keepOperations || sum > keepBytes) {
-			removeDir(journal, id)
-		}
-	}
-}
-
-// size is the space that an operation takes, holes not counted.
-func size(dir string) int64 {
-	var sum int64
-	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		var st unix.Stat_t
-		if err == nil && unix.Lstat(path, &st) == nil {
-			sum += st.Blocks * 512
+		for i := range op.steps {
+			if err := write(line{Step: &op.steps[i]}); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
-	return sum
+	return op, err
+}
+
+// load reads one operation.
+func load(path string, n journal.Name) (*operation, error) {
+	op := &operation{}
+	var err error
+	op.Op, err = journal.Load(path, n, op.take)
+	return op, err
+}
+
+var errLine = errors.New("a line of it makes no sense")
+
+// take reads one line of the log.
+func (op *operation) take(text []byte) error {
+	var l line
+	if err := json.Unmarshal(text, &l); err != nil {
+		return err
+	}
+	step := func(i int) (*step, error) {
+		if i < 0 || i >= len(op.steps) {
+			return nil, errLine
+		}
+		return &op.steps[i], nil
+	}
+	switch {
+	case l.Row != nil:
+		op.rows = append(op.rows, *l.Row)
+	case l.Step != nil:
+		op.steps = append(op.steps, *l.Step)
+	case l.Mark != nil:
+		op.marks = append(op.marks, *l.Mark)
+	case l.Try != nil:
+		s, err := step(*l.Try)
+		if err != nil {
+			return err
+		}
+		s.tried = true
+	case l.Made != nil:
+		s, err := step(l.Made.Step)
+		if err != nil {
+			return err
+		}
+		s.take(l.Made)
+	case l.Meta != nil:
+		s, err := step(l.Meta.Step)
+		if err != nil {
+			return err
+		}
+		s.New = &l.Meta.Meta
+	case l.Lost != nil:
+		op.lost = map[int]bool{}
+		for _, i := range *l.Lost {
+			op.lost[i] = true
+		}
+	case l.Left != nil:
+	default:
+		return errLine
+	}
+	return nil
+}
+
+func (s *step) take(m *made) {
+	s.made = m.Node
+	if m.After != "" {
+		s.After = m.After
+	}
+	if m.Meta != nil {
+		s.New = m.Meta
+	}
+}
+
+// try notes that a step is about to be done.
+func (op *operation) try(i int) error {
+	op.steps[i].tried = true
+	return op.Add(line{Try: &i})
+}
+
+// identify notes which entries the steps find at their places, so that each
+// can be told from what takes its place, whatever their contents.
+func (w *work) identify(root *rootfs.Root, steps []step) error {
+	moves := false
+	for i := range steps {
+		s := &steps[i]
+		path := string(s.Path)
+		if s.Do == doMove {
+			path = string(s.From)
+		}
+		if moves {
+			path = movedBack(steps[:i], path)
+		}
+		moves = moves || s.Do == doMove
+		if s.Before == entry.PrintNone {
+			continue
+		}
+		e, err := w.stat(root, path)
+		if err != nil {
+			return err
+		}
+		s.Was = nodeOf(e)
+		if e.Type == entry.Dir {
+			s.WasMode = e.Mode
+		}
+	}
+	return nil
 }

@@ -95,8 +95,9 @@ func TestADamagedJournalIsNamedAndLeftAlone(t *testing.T) {
 		r.Sh(t, "echo two > f")
 		res, err := r.accept(r.scan(t))
 		must(t, err)
-		file := filepath.Join(r.env.Journal, res.ID, "op.json")
-		for _, bad := range []string{"", "{", `{"id":"other"}`, "null"} {
+		file := filepath.Join(r.env.Journal, res.ID, "log")
+		good := read(t, file)
+		for _, bad := range []string{"", "{", "{\n", `{"id":"other"}` + "\n", "null\n", good[:len(good)/2], strings.Replace(good, "step", "stop", 1)} {
 			must(t, os.WriteFile(file, []byte(bad), 0o600))
 			_, err = r.undo()
 			if fault.CodeOf(err) != fault.Damaged || !strings.Contains(err.Error(), file) {

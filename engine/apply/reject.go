@@ -12,6 +12,7 @@ import (
 	"sandbox/engine/changes"
 	"sandbox/engine/entry"
 	"sandbox/engine/fault"
+	"sandbox/engine/journal"
 	"sandbox/engine/rootfs"
 	"sandbox/engine/view"
 )
@@ -50,23 +51,31 @@ func Reject(ctx context.Context, env Env, sel []Selection, _ Options) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
-	op, err := begin(env.Journal, "reject", p.steps, rows)
+	op, err := begin(env.Journal, "reject", inView, p.steps, rows)
 	if err != nil {
 		return Result{}, err
 	}
-	defer op.close()
+	defer op.Close()
+	crash("begun")
 	r := &viewRun{w: w, op: op, v: v}
-	if err := r.save(); err != nil {
-		op.drop()
-		return Result{}, explain("reject", "", err)
+	if err := r.doAll(ctx); err != nil {
+		return Result{}, w.failInView(r, err)
 	}
-	if err := r.do(ctx); err != nil {
-		return Result{}, err
-	}
-	op.State = done
-	err = op.save()
-	trim(env.Journal)
+	journal.Trim(env.Journal)
 	return Result{ID: op.ID, Done: rows, Skipped: p.skipped}, err
+}
+
+func (r *viewRun) doAll(ctx context.Context) error {
+	if err := r.save(); err != nil {
+		return explain("reject", "", err)
+	}
+	crash("saved")
+	if err := r.do(ctx); err != nil {
+		return err
+	}
+	err := r.op.SetState(journal.Done)
+	crash("done")
+	return err
 }
 
 // rejectWorld collects what the plan of a reject must know beside the items.
@@ -136,8 +145,8 @@ type viewRun struct {
 
 // save copies what the steps will replace to the journal.
 func (r *viewRun) save() error {
-	for i := range r.op.Steps {
-		s := &r.op.Steps[i]
+	for i := range r.op.steps {
+		s := &r.op.steps[i]
 		path := string(s.Path)
 		if s.Do != doRemove && s.Do != doUnmove && (s.Do != doMake || s.Before == entry.PrintNone) {
 			continue
@@ -150,17 +159,13 @@ func (r *viewRun) save() error {
 }
 
 func (r *viewRun) saveOne(i int, path string, tree bool) error {
-	s := &r.op.Steps[i]
+	s := &r.op.steps[i]
 	at, err := r.w.upper.at(path)
 	if err != nil {
 		return stale(path, "the sandbox's version")
 	}
 	defer at.Close()
-	data, err := r.op.kept(i)
-	if err != nil {
-		return err
-	}
-	defer data.Close()
+	data := r.op.Kept(i)
 	e, err := at.Stat()
 	if err != nil {
 		return err
@@ -189,24 +194,29 @@ func (r *viewRun) saveOne(i int, path string, tree bool) error {
 }
 
 func (r *viewRun) do(ctx context.Context) error {
-	for i := range r.op.Steps {
+	for i := range r.op.steps {
 		err := ctx.Err()
 		if err == nil {
+			err = r.op.try(i)
+		}
+		if err == nil {
+			crash("tried")
 			err = r.step(i)
+			crash("step")
 		}
 		if err != nil {
-			return r.rollBack(i-1, explain("reject", string(r.op.Steps[i].Path), err))
+			return explain("reject", string(r.op.steps[i].Path), err)
 		}
 	}
-	return r.dirTimes()
+	return explain("reject", "", r.dirTimes())
 }
 
 // dirTimes sets the metadata of directories again that came back: what came
 // into them moved their times.
 func (r *viewRun) dirTimes() error {
 	var dirs []*step
-	for i := range r.op.Steps {
-		if s := &r.op.Steps[i]; s.Do == doMake && s.Type == entry.Dir {
+	for i := range r.op.steps {
+		if s := &r.op.steps[i]; s.Do == doMake && s.Type == entry.Dir {
 			dirs = append(dirs, s)
 		}
 	}
@@ -219,19 +229,8 @@ func (r *viewRun) dirTimes() error {
 	return nil
 }
 
-func (r *viewRun) rollBack(last int, cause error) error {
-	for i := last; i >= 0; i-- {
-		if err := r.revert(i); err != nil {
-			return errors.Join(cause, fault.New(fault.Failed, "take back", string(r.op.Steps[i].Path), err.Error(),
-				"What the sandbox had is kept in "+r.op.dir+"."))
-		}
-	}
-	r.op.drop()
-	return cause
-}
-
 func (r *viewRun) step(i int) error {
-	s := &r.op.Steps[i]
+	s := &r.op.steps[i]
 	path := string(s.Path)
 	switch s.Do {
 	case doRemove:
@@ -347,7 +346,7 @@ func (r *viewRun) dropWhiteout(path string) error {
 
 // revert takes one step back.
 func (r *viewRun) revert(i int) error {
-	s := &r.op.Steps[i]
+	s := &r.op.steps[i]
 	path := string(s.Path)
 	switch s.Do {
 	case doAttr:
@@ -365,18 +364,14 @@ func (r *viewRun) revert(i int) error {
 			return r.v.Remove(path, expect)
 		}
 	}
-	data, err := r.op.kept(i)
-	if err != nil {
-		return err
-	}
-	defer data.Close()
+	data := r.op.Kept(i)
 	return putOne(r.v, path, data, s.After)
 }
 
 // moveAgain makes the directory under its new name from the host's content and
 // from what the sandbox had changed in it.
 func (r *viewRun) moveAgain(i int) error {
-	s := &r.op.Steps[i]
+	s := &r.op.steps[i]
 	from, err := r.w.host.At(string(s.From))
 	if err != nil {
 		return err
@@ -385,11 +380,7 @@ func (r *viewRun) moveAgain(i int) error {
 	if err := putTree(r.v, string(s.Path), from, ""); err != nil {
 		return err
 	}
-	data, err := r.op.kept(i)
-	if err != nil {
-		return err
-	}
-	defer data.Close()
+	data := r.op.Kept(i)
 	return overlayTree(r.v, string(s.Path), data)
 }
 
@@ -435,38 +426,28 @@ func (w *work) undoReject(op *operation) error {
 	if err := r.asLeft(); err != nil {
 		return err
 	}
-	op.State = undoing
-	if err := op.save(); err != nil {
+	if err := op.SetState(journal.Undoing); err != nil {
 		return err
 	}
-	for i := len(op.Steps) - 1; i >= 0; i-- {
-		if err := r.revert(i); err != nil {
-			return &fault.Error{
-				Code: fault.CodeOf(err), Op: "undo", Path: string(op.Steps[i].Path), Err: err,
-				Hint: "Part of the operation was taken back. What the sandbox had is kept in " + op.dir + ".",
-			}
-		}
-	}
-	if err := r.oldDirTimes(); err != nil {
+	crash("undoing")
+	left, err := w.backInView(op)
+	if err != nil {
 		return err
 	}
-	op.State = undone
-	return op.save()
+	if err := op.SetState(journal.Undone); err != nil {
+		return err
+	}
+	return leftBehind("undo", op, left)
 }
 
 // oldDirTimes sets the metadata of directories again that came back.
 func (r *viewRun) oldDirTimes() error {
-	for i := range r.op.Steps {
-		s := &r.op.Steps[i]
-		if s.Do != doRemove || s.Type != entry.Dir {
+	for i := range r.op.steps {
+		s := &r.op.steps[i]
+		if s.Do != doRemove || s.Type != entry.Dir || !s.tried {
 			continue
 		}
-		data, err := r.op.kept(i)
-		if err != nil {
-			return err
-		}
-		meta, err := data.Meta()
-		data.Close()
+		meta, err := r.op.Kept(i).Meta()
 		if err != nil {
 			return err
 		}
@@ -481,8 +462,8 @@ func (r *viewRun) oldDirTimes() error {
 func (r *viewRun) asLeft() error {
 	now := map[string]entry.Print{}
 	var hidden []string // directories that would be deleted again by then
-	for i := len(r.op.Steps) - 1; i >= 0; i-- {
-		s := &r.op.Steps[i]
+	for i := len(r.op.steps) - 1; i >= 0; i-- {
+		s := &r.op.steps[i]
 		path := string(s.Path)
 		print, known := now[path]
 		if !known && slices.ContainsFunc(hidden, func(dir string) bool { return below(path, dir) }) {

@@ -29,10 +29,10 @@ type step struct {
 	Rdev   uint64      `json:"rdev,omitempty"`
 	Before entry.Print `json:"before,omitempty"` // "" for what is not compared
 	After  entry.Print `json:"after,omitempty"`
-	// Tmp is the name beside Path that the step uses for a moment.
-	Tmp string `json:"tmp,omitempty"`
-	// Data is where what was replaced is kept: a name in the operation's data/.
-	Data string `json:"data,omitempty"`
+	// Was tells the entry that the step finds from all others.
+	Was node `json:"was,omitzero"`
+	// WasMode is the mode of a directory that goes.
+	WasMode uint32 `json:"was_mode,omitempty"`
 	// Old and New are the metadata before and after.
 	Old *view.Meta `json:"old,omitempty"`
 	New *view.Meta `json:"new,omitempty"`
@@ -42,6 +42,8 @@ type step struct {
 	// Implied marks a directory that was not chosen itself.
 	Implied bool `json:"implied,omitempty"`
 
+	tried  bool                   // it was begun
+	made   node                   // the entry that it made
 	source source                 // of a file that is made
 	tree   map[string]entry.Entry // what a directory that goes holds, by path
 	change changes.Kind

@@ -2,14 +2,14 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"slices"
 	"sort"
 
 	"sandbox/engine/entry"
 	"sandbox/engine/fault"
+	"sandbox/engine/journal"
 	"sandbox/engine/rootfs"
 	"sandbox/engine/view"
 )
@@ -28,7 +28,7 @@ func Undo(ctx context.Context, env Env, id string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	defer op.close()
+	defer op.Close()
 	w, err := open(env)
 	if err != nil {
 		return Result{}, err
@@ -46,34 +46,24 @@ func Undo(ctx context.Context, env Env, id string) (Result, error) {
 		return Result{}, err
 	}
 	result := Result{ID: op.ID}
-	for _, r := range op.Rows {
+	for _, r := range op.rows {
 		result.Done = append(result.Done, Row{string(r.Path), r.Kind})
 	}
 	return result, nil
 }
 
 // pick finds the operation to take back.
-func pick(journal, id string) (*operation, error) {
-	all, err := ids(journal)
+func pick(path, id string) (*operation, error) {
+	all, err := journal.List(path)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Backward(all) {
-		if id != "" && name != id {
-			continue
-		}
-		op, err := load(journal, name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it was never begun
-		}
-		if err != nil {
-			return nil, err
-		}
-		if op.State == done {
-			return op, nil
-		}
-		op.close()
-		if id != "" {
+		switch {
+		case id != "" && name.ID != id:
+		case name.State == journal.Done:
+			return load(path, name)
+		case id != "":
 			return nil, fault.New(fault.NothingUndo, "undo", id, "it was taken back already", "")
 		}
 	}
@@ -92,52 +82,37 @@ func (w *work) undoAccept(op *operation) error {
 	if err != nil {
 		return err
 	}
-	op.State = undoing
-	if err := op.save(); err != nil {
-		return err
-	}
-	r := &hostRun{w: w, op: op}
-	r.openDirs(len(op.Steps) - 1)
-	for i := len(op.Steps) - 1; i >= 0; i-- {
-		if err := r.revert(i, lost[i]); err != nil {
-			return w.halfUndone(r, i, err)
-		}
-	}
-	w.unmark(op)
-	if err := w.markUndone(op); err != nil {
-		return err
-	}
-	r.syncHost()
-	if err := w.sync(op); err != nil {
-		return err
-	}
+	op.lost = lost
 	if len(lost) > 0 {
-		if err := w.remember(op, lost); err != nil {
+		all := slices.Sorted(maps.Keys(lost))
+		if err := op.Add(line{Lost: &all}); err != nil {
 			return err
 		}
 	}
-	op.State = undone
-	return op.save()
-}
-
-// halfUndone is the error of an undo that could not be finished, though all was
-// as it should be when it began.
-func (w *work) halfUndone(r *hostRun, at int, cause error) error {
-	return &fault.Error{
-		Code: fault.CodeOf(cause), Op: "undo", Path: string(r.op.Steps[at].Path), Err: cause,
-		Hint: "Part of the operation was taken back. What it replaced is kept in " + r.op.dir + ".",
+	crash("lost")
+	if err := op.SetState(journal.Undoing); err != nil {
+		return err
 	}
+	crash("undoing")
+	left, err := w.finishBack(op)
+	if err != nil {
+		return err
+	}
+	if err := op.SetState(journal.Undone); err != nil {
+		return err
+	}
+	return leftBehind("undo", op, left)
 }
 
 // markUndone says that the host's files, which are newer now than the
 // sandbox's, are no one's edit.
 func (w *work) markUndone(op *operation) error {
-	for i := range op.Steps {
-		s := &op.Steps[i]
+	for i := range op.steps {
+		s := &op.steps[i]
 		if s.Do != doMake && s.Do != doAttr {
 			continue
 		}
-		e, err := w.stat(w.host, movedBack(op.Steps[:i], string(s.Path)))
+		e, err := w.stat(w.host, movedBack(op.steps[:i], string(s.Path)))
 		if err != nil || !e.Exists() {
 			continue
 		}
@@ -153,13 +128,13 @@ func (w *work) markUndone(op *operation) error {
 // have been taken back by then.
 func (w *work) asLeft(op *operation) error {
 	c := check{w: w, now: map[string]entry.Print{}, made: map[string]bool{}}
-	for i := range op.Steps {
-		if op.Steps[i].Do == doMake || op.Steps[i].Do == doMove {
-			c.made[string(op.Steps[i].Path)] = true
+	for i := range op.steps {
+		if op.steps[i].Do == doMake || op.steps[i].Do == doMove {
+			c.made[string(op.steps[i].Path)] = true
 		}
 	}
-	for i := len(op.Steps) - 1; i >= 0; i-- {
-		if err := c.step(&op.Steps[i]); err != nil {
+	for i := len(op.steps) - 1; i >= 0; i-- {
+		if err := c.step(&op.steps[i]); err != nil {
 			return err
 		}
 	}
@@ -253,8 +228,8 @@ func (c *check) onlyOurs(at rootfs.At, path string) (bool, error) {
 // it was equal to the host and was pruned.
 func (w *work) forgotten(op *operation) (map[int]bool, error) {
 	lost := map[int]bool{}
-	for i := range op.Steps {
-		s := &op.Steps[i]
+	for i := range op.steps {
+		s := &op.steps[i]
 		if s.Implied || s.Do == doMove && isPark(string(s.Path)) {
 			continue
 		}
@@ -271,7 +246,7 @@ func (w *work) forgotten(op *operation) (map[int]bool, error) {
 
 // remember puts what was forgotten back into the sandbox, now that the host
 // has something else there again.
-func (w *work) remember(op *operation, lost map[int]bool) error {
+func (w *work) remember(op *operation) error {
 	v, err := w.env.View()
 	if err != nil {
 		return err
@@ -279,8 +254,8 @@ func (w *work) remember(op *operation, lost map[int]bool) error {
 	if err := v.Sync(); err != nil {
 		return err
 	}
-	for i := range op.Steps {
-		if !lost[i] {
+	for i := range op.steps {
+		if !op.lost[i] {
 			continue
 		}
 		if err := w.rememberStep(v, op, i); err != nil && fault.CodeOf(err) != fault.Stale {
@@ -291,7 +266,7 @@ func (w *work) remember(op *operation, lost map[int]bool) error {
 }
 
 func (w *work) rememberStep(v view.View, op *operation, i int) error {
-	s := &op.Steps[i]
+	s := &op.steps[i]
 	path := string(s.Path)
 	switch s.Do {
 	case doRemove:
@@ -300,8 +275,8 @@ func (w *work) rememberStep(v view.View, op *operation, i int) error {
 		return v.Setattr(path, *s.New)
 	case doMove:
 		from := string(s.From)
-		for j := range slices.Backward(op.Steps[:i]) { // its first place
-			if p := &op.Steps[j]; p.Do == doMove && p.Path == s.From {
+		for j := range slices.Backward(op.steps[:i]) { // its first place
+			if p := &op.steps[j]; p.Do == doMove && p.Path == s.From {
 				from = string(p.From)
 			}
 		}
@@ -318,11 +293,10 @@ func (w *work) rememberStep(v view.View, op *operation, i int) error {
 		if s.Type == entry.Dir {
 			return v.Mkdir(path, *s.New, s.Before)
 		}
-		after, err := op.after(i)
-		if err != nil {
-			return err
+		after := op.After(i)
+		if e, err := after.Stat(); err != nil || !e.Exists() {
+			return err // it was made again before
 		}
-		defer after.Close()
 		return putOne(v, path, after, s.Before)
 	}
 	return nil

@@ -85,20 +85,14 @@ func (a At) make(e entry.Entry) error {
 	}
 }
 
-// Carry moves the entry to a place where nothing is, on another file system
-// by copying. A directory that its owner may not write moves too.
-func (a At) Carry(to At) error {
+// Transfer moves the entry to a place where nothing is (EEXIST), on the same
+// file system (EXDEV). A directory that its owner may not write moves too.
+func (a At) Transfer(to At) error {
 	err := a.MoveTo(to)
 	if errors.Is(err, unix.EACCES) {
-		err = a.moveReadOnlyDir(to, err)
+		return a.moveReadOnlyDir(to, err)
 	}
-	if !errors.Is(err, unix.EXDEV) {
-		return err
-	}
-	if err := a.CopyTo(to); err != nil {
-		return err
-	}
-	return a.RemoveAll()
+	return err
 }
 
 // moveReadOnlyDir opens a directory for its owner while it moves: a new parent

@@ -229,7 +229,7 @@ function M.done(id, err, result)
 end
 
 ---Called by the host: something happened that nobody asked for.
----@param event { kind: string, name: string }
+---@param event { kind: string, name?: string, text?: string }
 function M.event(event)
   for _, listener in ipairs(listeners[event.kind] or {}) do
     when_free(listener, event)
@@ -259,5 +259,9 @@ function M.stop()
   fail_pending({ code = "host_died", message = "the sandbox host process was stopped" })
   vim.fn.jobstop(id)
 end
+
+M.on("notice", function(event)
+  message.warn(event.text)
+end)
 
 return M
