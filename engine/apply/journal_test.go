@@ -138,16 +138,7 @@ func TestTheJournalKeepsTwenty(t *testing.T) {
 // The journal may lie on another file system than what it keeps.
 func TestTheJournalOnAnotherFileSystem(t *testing.T) {
 	story(t, someDirs, func(t *testing.T, r *rig) {
-		shm, err := os.MkdirTemp("/dev/shm", "sbxtest-")
-		must(t, err)
-		t.Cleanup(func() { _ = os.RemoveAll(shm) })
-		var a, b unix.Stat_t
-		must(t, unix.Stat(shm, &a))
-		must(t, unix.Stat(r.Host, &b))
-		if a.Dev == b.Dev {
-			t.Fatal("the test wants two file systems")
-		}
-		r.env.Journal = shm
+		r.env.Journal = otherFileSystem(t, r.Host)
 		before := r.host(t)
 		r.Sh(t, "rm -r a; echo x >> b/f1; rm b/f2; ln -s x b/f3.link; mkdir n; echo y > n/y; rm b/pipe; rm -r c; echo file > c")
 		roundTrip(t, r, before)
