@@ -2,6 +2,7 @@ package apply
 
 import (
 	"errors"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -71,7 +72,7 @@ func (r *treeRun) openDirs() {
 
 func (r *treeRun) back(i int) error {
 	s := &r.op.steps[i]
-	at, err := r.root.At(string(s.Path))
+	at, err := r.find(s)
 	if err != nil {
 		if ignoreMissing(err) != nil {
 			return err
@@ -84,6 +85,22 @@ func (r *treeRun) back(i int) error {
 		return nil
 	}
 	defer at.Close()
+	return r.backAt(i, at)
+}
+
+// find is the place of a step. Where it was a moment ago it is looked for a
+// little longer: somebody may be exchanging the directories above for others.
+func (r *treeRun) find(s *step) (rootfs.At, error) {
+	at, err := r.root.At(string(s.Path))
+	for try := 0; s.begun && try < 50 && err != nil && ignoreMissing(err) == nil; try++ {
+		time.Sleep(100 * time.Microsecond)
+		at, err = r.root.At(string(s.Path))
+	}
+	return at, err
+}
+
+func (r *treeRun) backAt(i int, at rootfs.At) (err error) {
+	s := &r.op.steps[i]
 	switch s.Do {
 	case doMove:
 		return r.backMove(i, at)

@@ -77,6 +77,16 @@ func (r *treeRun) step(i int) error {
 		return err
 	}
 	defer at.Close()
+	s.begun = true
+	if err := r.stepAt(i, at); err != nil {
+		// At once, in the directory that is held: it may not be found again.
+		return errors.Join(err, r.backAt(i, at))
+	}
+	return nil
+}
+
+func (r *treeRun) stepAt(i int, at rootfs.At) error {
+	s := &r.op.steps[i]
 	switch s.Do {
 	case doMake:
 		return r.makeEntry(i, at)

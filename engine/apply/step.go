@@ -42,7 +42,8 @@ type step struct {
 	// Implied marks a directory that was not chosen itself.
 	Implied bool `json:"implied,omitempty"`
 
-	tried  bool                   // it was begun
+	tried  bool                   // it was begun, says the log
+	begun  bool                   // it was begun by this process
 	made   node                   // the entry that it made
 	source source                 // of a file that is made
 	tree   map[string]entry.Entry // what a directory that goes holds, by path
