@@ -73,16 +73,7 @@ func (e *Engine) open(name string) (*box, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &box{dir: dir, meta: meta, tree: treeOf(dir, meta)}, nil
-}
-
-func treeOf(dir store.Dir, meta store.Meta) changes.Tree {
-	xattr := changes.UserXattr
-	if meta.Mode == store.ModePrivileged {
-		xattr = "trusted.overlay."
-	}
-	masks := append([]string{dir.Storage}, meta.Masks...)
-	return changes.Tree{Storage: dir.Path(), Layers: meta.Layers, Xattr: xattr, Masks: masks}
+	return &box{dir: dir, meta: meta, tree: meta.Tree(dir)}, nil
 }
 
 // scanOptions are the same for every look at a change set, so that all calls

@@ -65,6 +65,7 @@ func (r *renames) join(old, renamed int) {
 	from, c := r.row(old), r.row(renamed)
 	c.Kind, c.From, c.Host = Renamed, from.Path, from.Host
 	c.Conflict = c.Conflict || from.Conflict
+	c.Base = from.Base
 	r.taken[old] = true
 }
 

@@ -26,13 +26,6 @@ func (s *scan) sameDirXattrs(d *dir, name string, up dirAttrs) bool {
 	return err != nil || sameXattrs(up.xattrs, lo)
 }
 
-// hostIsNewer is the rule for conflicts: the host's entry changed after it was
-// copied up or made in the sandbox (the upper's btime), and not by an accept.
-// It is asked only when the contents differ.
-func (s *scan) hostIsNewer(upperPath string, up, lo entry.Entry) bool {
-	return lo.CtimeNs > bornAt(up) && !readMarks(upperPath, s.tree.Xattr).covers(lo.CtimeNs, 0)
-}
-
 // bornAt is the moment of the copy-up. On a file system without btime the
 // ctime stands in, which misses conflicts with files that changed again later.
 func bornAt(up entry.Entry) int64 {

@@ -3,6 +3,7 @@
 package changes
 
 import (
+	"sandbox/engine/base"
 	"sandbox/engine/entry"
 	"sandbox/engine/sensitive"
 )
@@ -21,6 +22,13 @@ const (
 	Attributes  Kind = "attributes" // mode, owner or xattrs only
 )
 
+// What is known about the base of a change.
+const (
+	BaseSame    = "same"    // the host still has what was copied up
+	BaseKnown   = "known"   // the host changed since, and what it had is recorded
+	BaseUnknown = "unknown" // the host changed since, or may have
+)
+
 // Layer is one overlay of the sandbox.
 type Layer struct {
 	Host  string `json:"host"`  // host path of the lower directory, "/" or "/home" …
@@ -29,10 +37,11 @@ type Layer struct {
 
 // Tree is all that a scan needs to know about a sandbox.
 type Tree struct {
-	Storage string   // absolute path of ~/.sandboxes/NAME
-	Layers  []Layer  // a directory that is the root of another layer is skipped in its parent layer
-	Xattr   string   // "user.overlay." (mode U) or "trusted.overlay." (mode P)
-	Masks   []string // host paths whose upper content is never a change (storage directories first of all)
+	Storage string    // absolute path of ~/.sandboxes/NAME
+	Layers  []Layer   // a directory that is the root of another layer is skipped in its parent layer
+	Xattr   string    // "user.overlay." (mode U) or "trusted.overlay." (mode P)
+	Base    *base.Set // what the keeper captured; nil: nothing
+	Masks   []string  // host paths whose upper content is never a change (storage directories first of all)
 }
 
 // Change is one row of a change set.
@@ -55,8 +64,12 @@ type Change struct {
 	// redirect (mode P): From is the host path of its content.
 	Redirect  bool
 	Sensitive *sensitive.Mark // nil for nearly all
-	// Conflict says that the host's file is newer than the copy-up and
-	// differs in content: part 1's rule, host ctime > upper btime.
+	// Base says what is known about the host's version at the time of the
+	// copy-up: BaseSame, BaseKnown or BaseUnknown.
+	Base string
+	// Conflict says that the host changed too, in another way, and that nobody
+	// knows how the two go together. With BaseKnown, whoever reads the three
+	// versions may find that they merge, and takes it off.
 	Conflict bool
 }
 

@@ -192,8 +192,11 @@ func (st *step) one(name string) bool {
 		// In a directory that hides the lower one it means nothing, and so it
 		// does where the host has nothing (any more).
 		if lo.Exists() && !d.hidden {
-			st.deleted(d.lower, name, d.from(name), lo, join(d.upperPath, name),
-				deletion{since: whiteoutSince(up), marks: d.marks})
+			since, r := st.deletedSince(join(d.path, name), up)
+			st.deleted(d.lower, name, d.from(name), lo, join(d.upperPath, name), deletion{since: since, marks: d.marks})
+			if row := &st.rows[len(st.rows)-1]; row.Conflict && st.sameAsDeleted(name, lo, r) {
+				row.Base, row.Conflict = BaseSame, false
+			}
 		}
 		return false
 	case up.Type == entry.Dir:
@@ -219,8 +222,11 @@ func (st *step) deleted(lower int, name, from string, lo entry.Entry, upperPath 
 	st.rows = append(st.rows, Change{
 		Path: join(d.path, name), From: from, Kind: Deleted, Upper: upperPath,
 		Host: lo, Sandbox: entry.Entry{Type: entry.None}, Added: -1, Removed: -1,
-		Conflict: gone.overtaken(lo),
+		Base: BaseSame,
 	})
+	if row := &st.rows[len(st.rows)-1]; gone.overtaken(lo) {
+		row.Base, row.Conflict = BaseUnknown, true
+	}
 	if lo.Type == entry.Dir {
 		st.below(lower, name, from, gone)
 	}
@@ -258,12 +264,15 @@ func (st *step) file(name string, up, lo entry.Entry) {
 	switch {
 	case !lo.Exists():
 		c.Kind = Added
+		if st.settled(&c, name) {
+			return
+		}
 	case lo.Type != up.Type:
 		c.Kind = TypeChanged
 		if lo.Type == entry.Dir {
 			st.below(d.lower, name, c.From, deletion{bornAt(up), d.marks})
-		} else {
-			c.Conflict = st.s.hostIsNewer(c.Upper, up, lo)
+		} else if st.settled(&c, name) {
+			return
 		}
 	default:
 		same, err := sameContent(st.s.ctx, d.upper, up, name, d.lower, lo, name)
@@ -274,14 +283,25 @@ func (st *step) file(name string, up, lo entry.Entry) {
 		switch {
 		case !same:
 			c.Kind = Modified
-			c.Conflict = st.s.hostIsNewer(c.Upper, up, lo)
+			if st.settled(&c, name) {
+				return
+			}
 		case st.s.sameAttributes(d, name, up, lo):
 			return
 		default:
 			c.Kind = Attributes
+			c.Base = BaseSame
 		}
 	}
 	st.rows = append(st.rows, c)
+}
+
+// settled notes what the base says about a change, and reports whether it is
+// none of the sandbox's.
+func (st *step) settled(c *Change, name string) bool {
+	v := st.judge(c, name)
+	c.Base, c.Conflict = v.base, v.conflict
+	return v.untouched
 }
 
 // directory compares an upper directory with what the host has, and goes into it.
@@ -317,7 +337,7 @@ func (st *step) directory(name string, up, lo entry.Entry) {
 		c.Kind = Added
 	case lo.Type != entry.Dir:
 		c.Kind = TypeChanged
-		c.Conflict = s.hostIsNewer(c.Upper, up, lo)
+		st.settled(&c, name)
 	default:
 		if attrs.opaque {
 			s.sawOpaque.Store(true)

@@ -39,7 +39,7 @@ func Main(args []string) int {
 	}
 	defer func() { _ = lock.Close() }()
 	clearUp(dir, work)
-	waitFor(launch.KeeperPidfd, -1)
+	watch(dir)
 	if err := launch.Sync(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		log.Print(err)
 	}
@@ -47,6 +47,21 @@ func Main(args []string) int {
 		remove(dir.Path(work))
 	}
 	return 0
+}
+
+// watch writes down the bases of what programs change until init has ended. It
+// is polite: who waits for a program inside does not wait for it.
+func watch(dir store.Dir) {
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, 10)
+	k, err := newKeeping(dir)
+	if err != nil {
+		log.Print(err) // then bases are unknown, and the times of files must do
+		waitFor(launch.KeeperPidfd, -1)
+		return
+	}
+	defer k.close()
+	for !k.ended() {
+	}
 }
 
 // clearUp removes what runs that were killed have left. While init lives nobody

@@ -36,3 +36,13 @@ type Meta struct {
 	Layers  []changes.Layer `json:"layers"`            // every overlay it ever had
 	Masks   []string        `json:"masks"`             // host paths hidden inside
 }
+
+// Tree is what a scan has to know about the sandbox.
+func (m Meta) Tree(dir Dir) changes.Tree {
+	xattr := changes.UserXattr
+	if m.Mode == ModePrivileged {
+		xattr = "trusted.overlay."
+	}
+	masks := append([]string{dir.Storage}, m.Masks...)
+	return changes.Tree{Storage: dir.Path(), Layers: m.Layers, Xattr: xattr, Masks: masks}
+}
