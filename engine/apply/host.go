@@ -153,7 +153,7 @@ func (r *treeRun) build(s *step, tmp rootfs.At) error {
 	case entry.Symlink:
 		err = tmp.Symlink(string(s.Target))
 	case entry.Fifo:
-		err = tmp.Mkfifo()
+		err = tmp.MakeNode(s.Type)
 	case entry.Char, entry.Block:
 		err = tmp.Mknod(s.Type, s.Rdev)
 	default:

@@ -31,6 +31,7 @@ type item struct {
 	// here is what the host has at Path where hostAt is another path.
 	here      entry.Entry
 	herePrint entry.Print
+	covered   bool       // a directory of the sandbox above it hides the host's
 	loose     bool       // the decision named no content of the sandbox
 	trouble   string     // why it is left alone; "" for nothing
 	result    *diff.Side // what the chosen hunks make of it
@@ -207,6 +208,9 @@ func (w *work) facts(it *item, s *Selection, moves []changes.Change, whole map[s
 	}
 	if err := w.boxSide(it); err != nil {
 		return err
+	}
+	if isDevice(it.host.Type) {
+		it.covered = w.upper.covers(it.hostAt)
 	}
 	if it.trouble != "" {
 		return nil

@@ -121,8 +121,10 @@ const hostChanged = "the host's version changed after the sandbox took its copy,
 // possible leaves out what cannot be taken, and finds the conflicts.
 func (a *acceptor) possible(items []*item) []*item {
 	var can []*item
+	left := map[string]bool{} // directories of the host that are not replaced
 	for _, it := range items {
 		c := &it.change
+		before := len(can)
 		switch {
 		case it.trouble != "":
 			a.skip(it.path(), "%s", it.trouble)
@@ -138,8 +140,22 @@ func (a *acceptor) possible(items []*item) []*item {
 		default:
 			can = append(can, it)
 		}
+		if len(can) == before && c.Kind == changes.TypeChanged && it.host.Type == entry.Dir {
+			left[it.hostAt] = true
+		}
 	}
-	return can
+	if len(left) == 0 {
+		return can
+	}
+	return slices.DeleteFunc(can, func(it *item) bool {
+		for dir := parent(it.hostAt); dir != "/"; dir = parent(dir) {
+			if left[dir] {
+				a.skip(it.path(), "its directory stays, because what replaced it is left out")
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // wholeDirs finds the directories that can go: those of which nothing stays.

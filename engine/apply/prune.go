@@ -135,6 +135,9 @@ func (p *pruner) one(up, host rootfs.At, path string, hidden bool) (bool, error)
 	if u.Type == entry.Dir {
 		return p.dir(up, host, path, hidden)
 	}
+	if isDevice(u.Type) {
+		return false, nil // nobody could make it again, should the accept be undone
+	}
 	same, err := equalEntry(up, u, host, h)
 	if err != nil || !same {
 		return false, skipUnreadable(err)

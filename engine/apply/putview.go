@@ -34,12 +34,14 @@ func putAs(v view.View, path string, at rootfs.At, meta view.Meta, expect entry.
 		return v.Mkdir(path, meta, expect)
 	case entry.Symlink:
 		return v.Symlink(path, e.Target, meta, expect)
-	case entry.Fifo:
-		return v.Mkfifo(path, meta, expect)
+	case entry.Fifo, entry.Socket:
+		return v.Mknod(path, e.Type, meta, expect)
 	default:
 		return fault.New(fault.Failed, "put back", path, "an entry of type "+string(e.Type)+" cannot be made in the sandbox", "")
 	}
 }
+
+func isDevice(t entry.Type) bool { return t == entry.Char || t == entry.Block }
 
 // putTree is putOne with all that is in a directory.
 func putTree(v view.View, path string, at rootfs.At, expect entry.Print) error {
@@ -47,8 +49,8 @@ func putTree(v view.View, path string, at rootfs.At, expect entry.Print) error {
 	if err != nil {
 		return err
 	}
-	if e.Type == entry.Socket || e.Type == entry.Char || e.Type == entry.Block {
-		return nil // a program makes its own; there is nothing in it
+	if isDevice(e.Type) {
+		return nil // nobody can make one in a sandbox
 	}
 	if err := putOne(v, path, at, expect); err != nil || e.Type != entry.Dir {
 		return err

@@ -247,7 +247,7 @@ func (r *viewRun) step(i int) error {
 	case doMake:
 		return r.makeEntry(s)
 	case doShow:
-		return r.show(path)
+		return r.show(path, s.After)
 	case doUnmove:
 		return r.v.Remove(path, s.Before)
 	}
@@ -263,8 +263,8 @@ func (r *viewRun) makeEntry(s *step) error {
 		return r.v.Mkdir(path, meta, s.Before)
 	case entry.Symlink:
 		return r.v.Symlink(path, string(s.Target), meta, s.Before)
-	case entry.Fifo:
-		return r.v.Mkfifo(path, meta, s.Before)
+	case entry.Fifo, entry.Socket:
+		return r.v.Mknod(path, s.Type, meta, s.Before)
 	}
 	f, err := r.content(s)
 	if err != nil {
@@ -295,10 +295,10 @@ func (r *viewRun) content(s *step) (*os.File, error) {
 	return f, nil
 }
 
-// show makes a directory of the host visible again that the sandbox deleted:
+// show makes a directory (or a device) of the host visible again that the sandbox deleted:
 // its whiteout goes, and the overlay forgets the name. That costs the same for
 // any size. Where it does not work the directory is copied.
-func (r *viewRun) show(path string) error {
+func (r *viewRun) show(path string, want entry.Print) error {
 	if err := r.dropWhiteout(path); err != nil {
 		return err
 	}
@@ -310,7 +310,7 @@ func (r *viewRun) show(path string) error {
 		return err
 	}
 	switch print {
-	case "dir":
+	case want:
 		return nil
 	case entry.PrintNone:
 	default:
@@ -352,7 +352,7 @@ func (r *viewRun) revert(i int) error {
 	case doAttr:
 		return r.v.Setattr(path, *s.Old)
 	case doShow:
-		return r.v.Remove(path, "dir")
+		return r.v.Remove(path, s.After)
 	case doUnmove:
 		return r.moveAgain(i)
 	case doMake:
@@ -365,6 +365,9 @@ func (r *viewRun) revert(i int) error {
 		}
 	}
 	data := r.op.Kept(i)
+	if e, err := data.Stat(); err == nil && isDevice(e.Type) {
+		return nil // nobody can make one in a sandbox: the host's version stays
+	}
 	return putOne(r.v, path, data, s.After)
 }
 
@@ -392,6 +395,9 @@ func overlayTree(v view.View, path string, at rootfs.At) error {
 	}
 	if e.Whiteout() {
 		return v.Remove(path, "")
+	}
+	if isDevice(e.Type) {
+		return nil
 	}
 	if err := putOne(v, path, at, ""); err != nil || e.Type != entry.Dir {
 		return err

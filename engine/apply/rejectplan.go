@@ -27,6 +27,9 @@ func planReject(items []*item, world world) (*plan, error) {
 		return nil, err
 	}
 	items = slices.DeleteFunc(slices.Clone(items), func(it *item) bool {
+		if it.trouble == "" && it.covered && isDevice(it.host.Type) && it.change.Kind != changes.Attributes {
+			it.trouble = cannotShow
+		}
 		if it.trouble != "" {
 			r.skip(it.path(), "%s", it.trouble)
 		}
@@ -37,6 +40,10 @@ func planReject(items []*item, world world) (*plan, error) {
 	r.restores(items)
 	return &r.plan, nil
 }
+
+// A device is the one kind that nobody can make in a sandbox. The host's own is
+// seen again as soon as nothing covers it.
+const cannotShow = "a device cannot be made in the sandbox, and the host's is covered by a directory that the sandbox replaced"
 
 // leaves says that the sandbox's entry at the item's own path goes.
 func leaves(it *item) bool {
@@ -83,7 +90,7 @@ func (r *rejector) removes(items []*item) {
 		if !r.going[it.path()] || under(it.path()) || it.redirect() || !it.box.Exists() {
 			continue
 		}
-		if it.change.Kind == changes.TypeChanged && it.box.Type != entry.Dir && it.host.Type != entry.Dir {
+		if it.change.Kind == changes.TypeChanged && it.box.Type != entry.Dir && it.host.Type != entry.Dir && !isDevice(it.host.Type) {
 			continue // replaced in one step
 		}
 		before := it.boxPrint
@@ -149,15 +156,15 @@ func (r *rejector) restores(items []*item) {
 			continue
 		}
 		if it.redirect() {
-			shown = append(shown, r.show(it.change.From, it.change.Kind))
+			shown = append(shown, r.show(it.change.From, entry.PrintDir, it.change.Kind))
 			if it.here.Type == entry.Dir { // what it had covered
-				shown = append(shown, r.show(it.path(), it.change.Kind))
+				shown = append(shown, r.show(it.path(), entry.PrintDir, it.change.Kind))
 			}
 			continue
 		}
 		if it.host.Type == entry.Dir {
 			if r.whole(it) {
-				shown = append(shown, r.show(path, it.change.Kind))
+				shown = append(shown, r.show(path, entry.PrintDir, it.change.Kind))
 				continue
 			}
 			r.made[path] = true
@@ -171,18 +178,21 @@ func (r *rejector) restores(items []*item) {
 	}
 }
 
-// show adds the step that lets a directory of the host be seen again.
-func (r *rejector) show(path string, kind changes.Kind) string {
+// show adds the step that lets a directory, or a device, of the host be seen again.
+func (r *rejector) show(path string, print entry.Print, kind changes.Kind) string {
 	r.steps = append(r.steps, step{
-		Do: doShow, Path: pathText(path), Before: entry.PrintNone, After: "dir", change: kind,
+		Do: doShow, Path: pathText(path), Before: entry.PrintNone, After: print, change: kind,
 	})
 	return path
 }
 
 func (r *rejector) make(path string, host entry.Entry, hostAt string, after, before entry.Print, meta view.Meta, kind changes.Kind) {
-	switch host.Type {
-	case entry.Socket, entry.Char, entry.Block:
-		r.skip(path, "a %s cannot be made in the sandbox", host.Type)
+	if isDevice(host.Type) {
+		if r.made[parent(path)] {
+			r.skip(path, "%s", cannotShow)
+			return
+		}
+		r.show(path, after, kind)
 		return
 	}
 	r.steps = append(r.steps, step{

@@ -94,6 +94,22 @@ func (u *upper) look(path string) (sight, entry.Entry, error) {
 	}
 }
 
+// covers says whether a directory above path hides what the host has there.
+func (u *upper) covers(path string) bool {
+	for dir := parent(path); dir != "/"; dir = parent(dir) {
+		at, err := u.at(dir)
+		if err != nil {
+			continue
+		}
+		opaque := u.attr(at, "opaque")
+		at.Close()
+		if opaque == "y" {
+			return true
+		}
+	}
+	return false
+}
+
 // renamed says whether a directory above path was renamed by the kernel.
 func (u *upper) renamed(path string) bool {
 	for dir := parent(path); dir != "/"; dir = parent(dir) {

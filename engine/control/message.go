@@ -31,7 +31,7 @@ const (
 	OpWrite
 	OpSymlink
 	OpMkdir
-	OpMkfifo
+	OpMknod // Target is the type of what is made
 	OpRemove
 	OpSetattr
 )

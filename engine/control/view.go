@@ -127,9 +127,9 @@ func (v *View) Mkdir(path string, meta view.Meta, expect entry.Print) error {
 	return err
 }
 
-// Mkfifo implements view.View.
-func (v *View) Mkfifo(path string, meta view.Meta, expect entry.Print) error {
-	_, err := v.call(Request{Op: OpMkfifo, Path: path, Meta: meta, Expect: expect})
+// Mknod implements view.View.
+func (v *View) Mknod(path string, t entry.Type, meta view.Meta, expect entry.Print) error {
+	_, err := v.call(Request{Op: OpMknod, Path: path, Target: string(t), Meta: meta, Expect: expect})
 	return err
 }
 

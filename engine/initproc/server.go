@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sandbox/engine/control"
+	"sandbox/engine/entry"
 	"sandbox/engine/fault"
 	"sandbox/engine/view/dirview"
 )
@@ -104,8 +105,8 @@ func (s *server) reply(r *control.Request, fds []int) *control.Event {
 		err = s.view.Symlink(r.Path, r.Target, r.Meta, r.Expect)
 	case control.OpMkdir:
 		err = s.view.Mkdir(r.Path, r.Meta, r.Expect)
-	case control.OpMkfifo:
-		err = s.view.Mkfifo(r.Path, r.Meta, r.Expect)
+	case control.OpMknod:
+		err = s.view.Mknod(r.Path, entry.Type(r.Target), r.Meta, r.Expect)
 	case control.OpRemove:
 		err = s.view.Remove(r.Path, r.Expect)
 	case control.OpSetattr:

@@ -74,12 +74,10 @@ func (a At) make(e entry.Entry) error {
 		return a.Mkdir()
 	case entry.Symlink:
 		return a.Symlink(e.Target)
-	case entry.Fifo:
-		return a.Mkfifo()
+	case entry.Fifo, entry.Socket:
+		return a.MakeNode(e.Type)
 	case entry.Char, entry.Block:
 		return a.Mknod(e.Type, e.Rdev)
-	case entry.Socket:
-		return a.wrap("make a socket", unix.Mknodat(a.Dir, a.Name, unix.S_IFSOCK|0o600, 0))
 	default:
 		return a.wrap("copy", unix.ENOENT)
 	}

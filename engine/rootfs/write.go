@@ -72,11 +72,6 @@ func (a At) Symlink(target string) error {
 	return a.wrap("symlink", unix.Symlinkat(target, a.Dir, a.Name))
 }
 
-// Mkfifo makes a FIFO.
-func (a At) Mkfifo() error {
-	return a.wrap("mkfifo", unix.Mknodat(a.Dir, a.Name, unix.S_IFIFO|0o600, 0))
-}
-
 // Mknod makes a device node of the type Char or Block.
 func (a At) Mknod(t entry.Type, rdev uint64) error {
 	mode := uint32(unix.S_IFCHR)
@@ -84,6 +79,15 @@ func (a At) Mknod(t entry.Type, rdev uint64) error {
 		mode = unix.S_IFBLK
 	}
 	return a.wrap("mknod", unix.Mknodat(a.Dir, a.Name, mode|0o600, int(rdev)))
+}
+
+// MakeNode makes a FIFO, or a socket that nobody listens on.
+func (a At) MakeNode(t entry.Type) error {
+	mode := map[entry.Type]uint32{entry.Fifo: unix.S_IFIFO, entry.Socket: unix.S_IFSOCK}[t]
+	if mode == 0 {
+		return a.wrap("make a "+string(t), unix.EINVAL)
+	}
+	return a.wrap("make a "+string(t), unix.Mknodat(a.Dir, a.Name, mode|0o600, 0))
 }
 
 // Unlink removes what is not a directory.

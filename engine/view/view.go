@@ -41,8 +41,9 @@ type View interface {
 	Symlink(path, target string, meta Meta, expect entry.Print) error
 	// Mkdir makes a directory; one that is there keeps its content and takes meta.
 	Mkdir(path string, meta Meta, expect entry.Print) error
-	// Mkfifo makes a FIFO.
-	Mkfifo(path string, meta Meta, expect entry.Print) error
+	// Mknod makes a FIFO, or a socket that nobody listens on. The kernel lets
+	// nobody make a device in a sandbox.
+	Mknod(path string, t entry.Type, meta Meta, expect entry.Print) error
 	// Remove removes an entry; a directory with all that is in it. With the
 	// print EmptyDir only a directory that is empty is removed.
 	Remove(path string, expect entry.Print) error

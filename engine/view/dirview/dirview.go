@@ -65,10 +65,10 @@ func (d *Dir) Symlink(path, target string, meta view.Meta, expect entry.Print) e
 	})
 }
 
-// Mkfifo makes path a FIFO.
-func (d *Dir) Mkfifo(path string, meta view.Meta, expect entry.Print) error {
-	return d.put("make the FIFO", path, expect, func(tmp rootfs.At) error {
-		if err := tmp.Mkfifo(); err != nil {
+// Mknod makes path a FIFO or a socket.
+func (d *Dir) Mknod(path string, t entry.Type, meta view.Meta, expect entry.Print) error {
+	return d.put("make the "+string(t), path, expect, func(tmp rootfs.At) error {
+		if err := tmp.MakeNode(t); err != nil {
 			return err
 		}
 		return tmp.SetMeta(meta)

@@ -63,8 +63,8 @@ func TestWriteReplacesEveryType(t *testing.T) {
 	})
 }
 
-func TestSymlinkMkdirAndMkfifoReplaceEveryType(t *testing.T) {
-	for _, to := range []string{"symlink", "dir", "fifo"} {
+func TestSymlinkMkdirAndMknodReplaceEveryType(t *testing.T) {
+	for _, to := range []string{"symlink", "dir", "fifo", "socket"} {
 		t.Run(to, func(t *testing.T) {
 			fill := func(host string) {
 				put(t, host+"/file", "old")
@@ -82,8 +82,8 @@ func TestSymlinkMkdirAndMkfifoReplaceEveryType(t *testing.T) {
 						err = v.Symlink(r.H(name), "over there", meta, expect)
 					case "dir":
 						err = v.Mkdir(r.H(name), view.Meta{Mode: 0o751, UID: meta.UID, GID: meta.GID}, expect)
-					case "fifo":
-						err = v.Mkfifo(r.H(name), meta, expect)
+					case "fifo", "socket":
+						err = v.Mknod(r.H(name), entry.Type(to), meta, expect)
 					}
 					must(t, err)
 					got, err := v.Print(r.H(name))
@@ -115,7 +115,7 @@ func TestAnotherPrintIsStaleAndNothingChanges(t *testing.T) {
 			"symlink over":           v.Symlink(r.H("file"), "x", meta, other),
 			"mkdir new over dir":     v.Mkdir(r.H("dir"), meta, entry.PrintNone),
 			"mkdir over":             v.Mkdir(r.H("file"), meta, other),
-			"mkfifo over":            v.Mkfifo(r.H("file"), meta, other),
+			"mknod over":             v.Mknod(r.H("file"), entry.Fifo, meta, other),
 			"remove":                 v.Remove(r.H("mine"), other),
 			"remove nothing":         v.Remove(r.H("absent"), other),
 			"remove empty, but file": v.Remove(r.H("file"), view.EmptyDir),
