@@ -20,7 +20,7 @@ func (e *Engine) openRecovered(ctx context.Context, name string) (*box, error) {
 	}
 	lock, err := store.TryLock(b.dir.Path(store.OpLockFile))
 	if err != nil || lock == nil {
-		return b, nil //nolint:nilerr // it is only looked at
+		return b, nil // it is only looked at
 	}
 	defer lock.Close()
 	if err := e.recover(ctx, b); err != nil {

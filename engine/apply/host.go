@@ -25,7 +25,11 @@ type treeRun struct {
 
 // run gives the run of an operation on the tree that its steps name.
 func (w *work) run(op *operation) *treeRun {
-	return &treeRun{w: w, op: op, root: w.host}
+	root := w.host
+	if op.Tree == inUpper {
+		root = w.upper.root
+	}
+	return &treeRun{w: w, op: op, root: root}
 }
 
 // crash is called between any two changes that can be told apart from outside.

@@ -13,8 +13,9 @@ import (
 
 // What the steps of an operation change: whose paths they name.
 const (
-	onHost = "host"
-	inView = "view" // the merged view of the sandbox
+	onHost  = "host"
+	inUpper = "upper" // the sandbox's storage: paths begin below it
+	inView  = "view"  // the merged view of the sandbox
 )
 
 // operation is what an accept or a reject does, with its journal.

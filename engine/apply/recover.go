@@ -107,8 +107,10 @@ func (w *work) finishBack(op *operation) (left []string, err error) {
 	}
 	w.unmark(op)
 	crash("unmarked")
-	// What these notes say only spares the user a conflict that is none.
-	_ = w.markUndone(op)
+	if op.Tree == onHost {
+		// What these notes say only spares the user a conflict that is none.
+		_ = w.markUndone(op)
+	}
 	r.makeDurable()
 	if err := w.sync(op); err != nil {
 		return r.left, err
