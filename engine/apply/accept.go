@@ -25,6 +25,8 @@ func Accept(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 		return Result{}, err
 	}
 	defer w.close()
+	w.host.Hold(true)
+	w.upper.hold(true)
 	items, err := w.gather(ctx, sel, accepting)
 	if err != nil {
 		return Result{}, err
@@ -40,13 +42,13 @@ func Accept(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 	if len(p.steps) == 0 {
 		return Result{Done: sortRows(p.done), Skipped: p.skipped}, nil
 	}
-	if err := w.printRest(p.steps); err != nil {
-		return Result{}, err
-	}
 	rows := sortRows(p.done)
-	if err := w.identify(w.host, p.steps); err != nil {
+	if err := w.identify(w.host, p.steps, foundOnHost(items)); err != nil {
 		return Result{}, err
 	}
+	items = nil
+	w.upper.hold(false)
+	w.host.Forget() // what was looked up for the plan
 	op, err := begin(env.Journal, "accept", onHost, p.steps, rows)
 	if err != nil {
 		return Result{}, err
@@ -99,25 +101,6 @@ func (w *work) markNew(op *operation) error {
 		}
 		if err := w.setMark(op, mark{Path: s.Path, Name: "opaque", New: "y"}); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// printRest takes the prints that were not needed for the plan.
-func (w *work) printRest(steps []step) error {
-	for i := range steps {
-		s := &steps[i]
-		if s.Do != doRemove || s.Before != "" {
-			continue
-		}
-		at, err := w.host.At(string(s.Path))
-		if err == nil {
-			s.Before, err = at.Print()
-			at.Close()
-		}
-		if err != nil {
-			return explain("accept", string(s.Path), err)
 		}
 	}
 	return nil

@@ -35,6 +35,7 @@ type places struct {
 
 // takeBack takes all steps back, the last first. It can be called again.
 func (r *treeRun) takeBack() error {
+	r.root.Forget()
 	r.openDirs()
 	for i := len(r.op.steps) - 1; i >= 0; i-- {
 		if err := r.back(i); err != nil {
@@ -44,6 +45,9 @@ func (r *treeRun) takeBack() error {
 			}
 		}
 		crash("back")
+		if s := &r.op.steps[i]; s.Do == doMove || s.WasMode != 0 || s.Type == entry.Dir {
+			r.root.Forget()
+		}
 	}
 	return nil
 }

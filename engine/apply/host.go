@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -35,20 +34,6 @@ func (w *work) run(op *operation) *treeRun {
 // crash is called between any two changes that can be told apart from outside.
 // Tests end the process there.
 var crash = func(string) {}
-
-// do carries out all steps. When one fails the caller takes all of them back.
-func (r *treeRun) do(ctx context.Context) error {
-	for i := range r.op.steps {
-		err := ctx.Err()
-		if err == nil {
-			err = r.step(i)
-		}
-		if err != nil {
-			return explain(r.op.Kind, string(r.op.steps[i].Path), err)
-		}
-	}
-	return explain(r.op.Kind, "", r.finish())
-}
 
 // explain makes a fault of an error that is none.
 func explain(op, path string, err error) error {
@@ -108,15 +93,23 @@ func (r *treeRun) stepAt(i int, at rootfs.At) error {
 func (r *treeRun) makeEntry(i int, at rootfs.At) error {
 	s := &r.op.steps[i]
 	tmp := at.Sibling(r.op.Temp(i))
-	if err := r.build(s, tmp); err != nil {
+	m := made{Step: i}
+	var err error
+	if s.Type == entry.File {
+		err = r.fill(s, tmp, &m)
+	} else {
+		err = r.build(s, tmp, &m)
+	}
+	if err != nil {
 		return err
 	}
 	crash("built")
-	if err := r.noteMade(i, tmp); err != nil {
+	s.take(&m)
+	if err := r.op.Add(line{Made: &m}); err != nil {
 		return err
 	}
 	crash("noted")
-	old, err := at.Install(tmp, s.Before)
+	old, err := r.install(s, at, tmp)
 	crash("installed")
 	if err != nil || !old {
 		return err
@@ -124,36 +117,50 @@ func (r *treeRun) makeEntry(i int, at rootfs.At) error {
 	return r.keep(i, tmp)
 }
 
-// noteMade writes down which entry is about to come to its place.
-func (r *treeRun) noteMade(i int, tmp rootfs.At) error {
-	s := &r.op.steps[i]
-	e, err := tmp.Stat()
-	if err != nil {
-		return err
-	}
-	m := made{Step: i, Node: nodeOf(e), After: s.After}
-	if s.Type != entry.Dir && s.New != nil { // a directory's comes at last
-		meta, err := tmp.Meta()
+// install puts tmp at its place. What was there, when something was, has to be
+// what the plan found, and stands under tmp's name then.
+func (r *treeRun) install(s *step, at, tmp rootfs.At) (old bool, err error) {
+	switch s.Before {
+	case entry.PrintNone:
+		err := tmp.MoveTo(at)
+		if errors.Is(err, unix.EEXIST) {
+			return false, rootfs.Stale(at.Path)
+		}
+		return false, err
+	case "":
+		err := at.Exchange(tmp)
+		if errors.Is(err, unix.ENOENT) {
+			return false, rootfs.Stale(at.Path)
+		}
 		if err != nil {
-			return err
+			return false, err
 		}
-		if meta.MtimeNs != s.New.MtimeNs || !sameMeta(meta, *s.New) {
-			m.Meta = &meta
+		if err := r.isFound(s, at, tmp); err != nil {
+			return true, errors.Join(err, at.Exchange(tmp))
 		}
+		return true, nil
 	}
-	s.take(&m)
-	return r.op.Add(line{Made: &m})
+	return at.Install(tmp, s.Before)
 }
 
-// build makes the entry of a step, with its metadata. A directory stays open
-// to its owner until all that is in it is there.
-func (r *treeRun) build(s *step, tmp rootfs.At) error {
+// isFound says whether what came out, and stands under a temporary name, is the
+// entry that the plan found, not written since. Nobody decided on its content,
+// so that is not read.
+func (r *treeRun) isFound(s *step, at, tmp rootfs.At) error {
+	e, err := tmp.Stat()
+	if err == nil && (!s.Was.is(e) || e.Size != s.size || e.MtimeNs != s.mtime) {
+		err = rootfs.Stale(at.Path)
+	}
+	return err
+}
+
+// build makes the entry of a step that is no file, with its metadata. A
+// directory stays open to its owner until all that is in it is there.
+func (r *treeRun) build(s *step, tmp rootfs.At, m *made) error {
 	var err error
 	switch s.Type {
-	case entry.File:
-		return r.fill(s, tmp)
 	case entry.Dir:
-		return tmp.Mkdir()
+		err = tmp.Mkdir()
 	case entry.Symlink:
 		err = tmp.Symlink(string(s.Target))
 	case entry.Fifo:
@@ -163,36 +170,51 @@ func (r *treeRun) build(s *step, tmp rootfs.At) error {
 	default:
 		err = fault.New(fault.Internal, r.op.Kind, string(s.Path), "an entry of type "+string(s.Type), "")
 	}
+	if err == nil && s.Type != entry.Dir {
+		err = tmp.SetMeta(*s.New)
+	}
 	if err != nil {
 		return err
 	}
-	return tmp.SetMeta(*s.New)
+	e, err := tmp.Stat()
+	if err != nil {
+		return err
+	}
+	m.Node = nodeOf(e)
+	if s.Type == entry.Dir { // its metadata comes at last
+		return nil
+	}
+	meta, err := tmp.Meta()
+	if err == nil && !sameMeta(meta, *s.New) {
+		m.Meta = &meta
+	}
+	return err
 }
 
 // fill writes the content, which must be what was decided on. A program in the
 // sandbox may be writing to the file at this moment; what it writes later is a
 // new change.
-func (r *treeRun) fill(s *step, tmp rootfs.At) error {
-	f, err := r.w.content(s.source)
+func (r *treeRun) fill(s *step, tmp rootfs.At, m *made) error {
+	src, err := r.w.open(s.source)
 	if err != nil {
 		if ignoreMissing(err) == nil {
 			return stale(string(s.Path), "the sandbox's version")
 		}
 		return err
 	}
-	defer func() { _ = f.Close() }()
+	defer src.Close()
 	meta := *s.New
-	if info, err := f.Stat(); err == nil && s.Loose {
-		meta.MtimeNs = info.ModTime().UnixNano()
+	if s.Loose {
+		meta.MtimeNs = src.Entry.MtimeNs
 	}
-	print, err := tmp.Fill(f, meta)
+	b, err := tmp.Build(src, meta)
 	if err != nil {
 		return err
 	}
-	if print != s.After && !s.Loose {
+	if b.Print != s.After && !s.Loose {
 		return stale(string(s.Path), "the sandbox's version")
 	}
-	s.After = print
+	m.After, m.Node, m.Meta = b.Print, nodeOf(b.Entry), b.Meta
 	return nil
 }
 
@@ -200,19 +222,13 @@ func (r *treeRun) fill(s *step, tmp rootfs.At) error {
 // journal. A directory must hold what the plan saw in it.
 func (r *treeRun) keep(i int, tmp rootfs.At) error {
 	s := &r.op.steps[i]
-	if s.Before == "dir" || s.tree != nil {
-		e, err := tmp.Stat()
+	if s.Before == entry.PrintDir {
+		same, err := sameTree(tmp, s.tree)
 		if err != nil {
 			return err
 		}
-		if e.Type == entry.Dir {
-			same, err := sameTree(tmp, s.tree)
-			if err != nil {
-				return err
-			}
-			if !same {
-				return stale(string(s.Path), "what the host has below it")
-			}
+		if !same {
+			return stale(string(s.Path), "what the host has below it")
 		}
 	}
 	return r.store(i, tmp)
@@ -243,11 +259,17 @@ func (r *treeRun) store(i int, tmp rootfs.At) error {
 }
 
 func (r *treeRun) remove(i int, at rootfs.At) error {
+	s := &r.op.steps[i]
 	tmp := at.Sibling(r.op.Temp(i))
-	if err := at.Detach(tmp, r.op.steps[i].Before); err != nil {
+	if err := at.Detach(tmp, s.Before); err != nil {
 		return err
 	}
 	crash("detached")
+	if s.Before == "" {
+		if err := r.isFound(s, at, tmp); err != nil {
+			return err
+		}
+	}
 	return r.keep(i, tmp)
 }
 

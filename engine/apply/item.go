@@ -33,6 +33,7 @@ type item struct {
 	herePrint entry.Print
 	covered   bool       // a directory of the sandbox above it hides the host's
 	loose     bool       // the decision named no content of the sandbox
+	lazy      bool       // its contents are not compared again, and have no prints
 	trouble   string     // why it is left alone; "" for nothing
 	result    *diff.Side // what the chosen hunks make of it
 }
@@ -183,7 +184,8 @@ func (it *item) place(moves []changes.Change, dir way) {
 
 func (w *work) facts(it *item, s *Selection, moves []changes.Change, whole map[string]bool, dir way) error {
 	c := &it.change
-	hash := dir == rejecting || s.Host != "" || len(it.hunks) > 0 || c.From != "" || !whole[parent(c.Path)]
+	it.lazy = it.plain(s, dir)
+	hash := !it.lazy && (dir == rejecting || s.Host != "" || len(it.hunks) > 0 || c.From != "" || !whole[parent(c.Path)])
 	vacated := false // a renamed directory leaves this place
 	for _, m := range moves {
 		vacated = vacated || (it.hostAt == c.Path && within(c.Path, m.From))
@@ -192,6 +194,12 @@ func (w *work) facts(it *item, s *Selection, moves []changes.Change, whole map[s
 	it.host, it.hostPrint = entry.Entry{Type: entry.None}, entry.PrintNone
 	if !vacated || dir == rejecting {
 		if it.host, it.hostPrint, it.hostMeta, err = w.hostSide(it, it.hostAt, hash); err != nil {
+			return err
+		}
+	}
+	if it.lazy && it.host.Exists() && c.Kind == changes.Added {
+		it.lazy = false // whether both are the same decides
+		if _, it.hostPrint, _, err = w.hostSide(it, it.hostAt, true); err != nil {
 			return err
 		}
 	}
@@ -233,6 +241,25 @@ func (w *work) facts(it *item, s *Selection, moves []changes.Change, whole map[s
 		return stale(c.Path, "the sandbox's version")
 	}
 	return nil
+}
+
+// plain says that nothing was decided on the contents of the two sides, and
+// nothing depends on them: the scan found that they differ.
+func (it *item) plain(s *Selection, dir way) bool {
+	c := &it.change
+	if dir == rejecting || s.Host != "" || s.Sandbox != "" || it.hunks != nil || c.Conflict || c.From != "" {
+		return false
+	}
+	none := func(e entry.Entry) bool { return !e.Exists() }
+	switch c.Kind {
+	case changes.Modified:
+		return c.Host.Type == entry.File && c.Sandbox.Type == entry.File
+	case changes.Deleted:
+		return c.Host.Type == entry.File
+	case changes.Added:
+		return none(c.Host) && c.Sandbox.Type == entry.File
+	}
+	return false
 }
 
 // moved says whether the host's entry is another one, or was written, since
@@ -310,7 +337,9 @@ func (w *work) boxSide(it *item) error {
 		}
 		defer at.Close()
 		it.box = e
-		if it.boxPrint, err = at.Print(); err != nil {
+		if it.lazy && e.Type == entry.File {
+			it.boxPrint = ""
+		} else if it.boxPrint, err = at.Print(); err != nil {
 			return w.unreadable(it, c.Path, err)
 		}
 		if it.boxMeta, err = at.Meta(); err != nil {

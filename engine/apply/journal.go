@@ -180,8 +180,9 @@ func (op *operation) try(i int) error {
 }
 
 // identify notes which entries the steps find at their places, so that each
-// can be told from what takes its place, whatever their contents.
-func (w *work) identify(root *rootfs.Root, steps []step) error {
+// can be told from what takes its place, whatever their contents. What the
+// plan looked at is in found.
+func (w *work) identify(root *rootfs.Root, steps []step, found map[string]*entry.Entry) error {
 	moves := false
 	for i := range steps {
 		s := &steps[i]
@@ -196,14 +197,32 @@ func (w *work) identify(root *rootfs.Root, steps []step) error {
 		if s.Before == entry.PrintNone {
 			continue
 		}
-		e, err := w.stat(root, path)
-		if err != nil {
-			return err
+		e := found[path]
+		if e == nil {
+			now, err := w.stat(root, path)
+			if err != nil {
+				return err
+			}
+			e = &now
 		}
-		s.Was = nodeOf(e)
+		s.Was, s.size, s.mtime = nodeOf(*e), e.Size, e.MtimeNs
 		if e.Type == entry.Dir {
 			s.WasMode = e.Mode
 		}
 	}
 	return nil
+}
+
+// foundOnHost gives the entries that were looked at, by their paths.
+func foundOnHost(items []*item) map[string]*entry.Entry {
+	found := make(map[string]*entry.Entry, len(items))
+	for _, it := range items {
+		if it.host.Exists() {
+			found[it.hostAt] = &it.host
+		}
+		if it.here.Exists() {
+			found[it.path()] = &it.here
+		}
+	}
+	return found
 }

@@ -421,7 +421,7 @@ func (a *acceptor) create(it *item) {
 		host, hostPrint = it.here, it.herePrint
 	}
 	meta := a.meta(it)
-	if host.Type == it.box.Type && hostPrint == it.boxPrint {
+	if !it.lazy && host.Type == it.box.Type && hostPrint == it.boxPrint {
 		if it.box.Type == entry.Dir {
 			a.made[path] = true
 		}

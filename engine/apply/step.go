@@ -42,9 +42,11 @@ type step struct {
 	// Implied marks a directory that was not chosen itself.
 	Implied bool `json:"implied,omitempty"`
 
-	tried  bool                   // it was begun, says the log
-	begun  bool                   // it was begun by this process
-	made   node                   // the entry that it made
+	tried  bool  // it was begun, says the log
+	begun  bool  // it was begun by this process
+	made   node  // the entry that it made
+	size   int64 // of what Was is
+	mtime  int64
 	source source                 // of a file that is made
 	tree   map[string]entry.Entry // what a directory that goes holds, by path
 	change changes.Kind

@@ -17,6 +17,8 @@ import (
 type upper struct {
 	tree changes.Tree
 	root *rootfs.Root // the sandbox's storage
+	// known is what was found out about directories, nil while that is not kept.
+	known map[string]inside
 }
 
 func openUpper(tree changes.Tree) (*upper, error) {
@@ -49,48 +51,91 @@ func (u *upper) rel(path string) (string, bool) {
 func (u *upper) look(path string) (sight, entry.Entry, error) {
 	none := entry.Entry{Type: entry.None}
 	layer, ok := u.tree.LayerOf(path)
-	rel, _ := u.rel(path)
 	if !ok || path == layer.Host {
 		return through, none, nil
 	}
-	hidden := false
-	missing := func() (sight, entry.Entry, error) {
-		if hidden {
-			return gone, none, nil
-		}
-		return through, none, nil
+	dir, err := u.inside(parent(path), layer.Host)
+	if err != nil || dir.where != present {
+		return dir.where, none, err
 	}
-	at := rel[:len(layer.Upper)+1]
-	rest := strings.Trim(rel[len(layer.Upper)+1:], "/")
-	for {
-		name, more, deeper := strings.Cut(rest, "/")
-		at, rest = at+"/"+name, more
-		place, err := u.root.At(at)
-		if errors.Is(err, unix.ENOENT) {
-			return missing()
-		}
-		if err != nil {
-			return 0, none, err
-		}
-		e, err := place.Stat()
-		opaque := false
-		if err == nil && e.Type == entry.Dir {
-			opaque = u.attr(place, "opaque") == "y"
-		}
-		place.Close()
-		switch {
-		case err != nil:
-			return 0, none, err
-		case !e.Exists():
-			return missing()
-		case e.Whiteout():
-			return gone, none, nil
-		case !deeper:
-			return present, e, nil
-		case e.Type != entry.Dir:
-			return gone, none, nil
-		}
-		hidden = hidden || opaque
+	at, err := u.at(path)
+	if err != nil {
+		return dir.missing(), none, ignoreMissing(err)
+	}
+	defer at.Close()
+	e, err := at.Stat()
+	switch {
+	case err != nil:
+		return 0, none, err
+	case !e.Exists():
+		return dir.missing(), none, nil
+	case e.Whiteout():
+		return gone, none, nil
+	}
+	return present, e, nil
+}
+
+// inside is what one directory of the sandbox's view says about all in it.
+type inside struct {
+	where  sight // present: the upper has the directory; else the answer for all
+	hidden bool  // an opaque directory is above
+}
+
+// missing is the answer for a name that the directory has not.
+func (in inside) missing() sight {
+	if in.hidden {
+		return gone
+	}
+	return through
+}
+
+// inside looks at a directory, and at those above it down from the layer's root.
+func (u *upper) inside(dir, layer string) (inside, error) {
+	if dir == layer || len(dir) < len(layer) {
+		return inside{where: present}, nil
+	}
+	if in, known := u.known[dir]; known {
+		return in, nil
+	}
+	above, err := u.inside(parent(dir), layer)
+	if err != nil {
+		return above, err
+	}
+	in, err := u.step(above, dir)
+	if err == nil && u.known != nil {
+		u.known[dir] = in
+	}
+	return in, err
+}
+
+func (u *upper) step(above inside, dir string) (inside, error) {
+	if above.where != present {
+		return above, nil
+	}
+	at, err := u.at(dir)
+	if err != nil {
+		return inside{where: above.missing()}, ignoreMissing(err)
+	}
+	defer at.Close()
+	e, err := at.Stat()
+	switch {
+	case err != nil:
+		return inside{}, err
+	case !e.Exists():
+		return inside{where: above.missing()}, nil
+	case e.Type != entry.Dir: // a whiteout, or a file in its place
+		return inside{where: gone}, nil
+	}
+	return inside{where: present, hidden: above.hidden || u.attr(at, "opaque") == "y"}, nil
+}
+
+// hold keeps what is known of directories for the next look, while nobody of
+// ours changes the upper.
+func (u *upper) hold(on bool) {
+	u.root.Hold(on)
+	u.known = nil
+	if on {
+		u.known = map[string]inside{}
 	}
 }
 
@@ -137,8 +182,8 @@ func (u *upper) at(path string) (rootfs.At, error) {
 
 // attr reads one of overlayfs's own xattrs, "" when there is none.
 func (u *upper) attr(at rootfs.At, name string) string {
-	buf := make([]byte, unix.PathMax)
-	n, err := unix.Lgetxattr(fdPath(at), u.tree.Xattr+name, buf)
+	var buf [unix.PathMax]byte
+	n, err := unix.Lgetxattr(fdPath(at), u.tree.Xattr+name, buf[:])
 	if err != nil {
 		return ""
 	}

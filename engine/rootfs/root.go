@@ -21,6 +21,7 @@ import (
 type Root struct {
 	fd    int
 	owned bool
+	dirs  *heldDirs // nil: every directory is looked up anew
 }
 
 // Open holds the tree below dir. Symlinks in dir itself are followed: it is
@@ -38,6 +39,7 @@ func FromFD(fd int) *Root { return &Root{fd: fd} }
 
 // Close lets go of a root that Open made.
 func (r *Root) Close() error {
+	r.Hold(false)
 	if !r.owned {
 		return nil
 	}
@@ -54,11 +56,16 @@ type At struct {
 	Dir  int // O_PATH descriptor of the directory
 	Name string
 	Path string // the whole path, for messages
+
+	held *heldDir // that Dir is shared with; nil when it is this place's own
 }
 
 // At finds the directory part of path and says where the entry is or would
 // be. The entry itself is not looked at. The root has no place.
 func (r *Root) At(path string) (At, error) {
+	if r.dirs != nil {
+		return r.dirs.at(r.fd, path)
+	}
 	dir, name, err := entry.OpenParent(r.fd, path)
 	if err != nil {
 		return At{}, err
@@ -67,11 +74,17 @@ func (r *Root) At(path string) (At, error) {
 }
 
 // Close closes the directory.
-func (a At) Close() { _ = unix.Close(a.Dir) }
+func (a At) Close() {
+	if a.held != nil {
+		a.held.release()
+		return
+	}
+	_ = unix.Close(a.Dir)
+}
 
 // Sibling is another name in the same directory. It shares the descriptor.
 func (a At) Sibling(name string) At {
-	return At{Dir: a.Dir, Name: name, Path: a.Path[:strings.LastIndexByte(a.Path, '/')+1] + name}
+	return At{Dir: a.Dir, held: a.held, Name: name, Path: a.Path[:strings.LastIndexByte(a.Path, '/')+1] + name}
 }
 
 // Enter opens the directory that a is, as the place of its children: Sibling

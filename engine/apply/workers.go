@@ -1,0 +1,113 @@
+package apply
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"sandbox/engine/entry"
+)
+
+// workers is how many directories are worked in at once.
+var workers = min(runtime.NumCPU(), 4)
+
+// do carries out all steps. When one fails the caller takes all of them back.
+func (r *treeRun) do(ctx context.Context) error {
+	for i := 0; i < len(r.op.steps); {
+		next := i
+		for next < len(r.op.steps) && r.op.steps[next].alone() {
+			next++
+		}
+		if next > i {
+			if err := r.together(ctx, i, next); err != nil {
+				return err
+			}
+			i = next
+			continue
+		}
+		if err := r.one(ctx, i); err != nil {
+			return err
+		}
+		r.root.Forget() // a directory may be another one now
+		i++
+	}
+	return explain(r.op.Kind, "", r.finish())
+}
+
+// alone says that no other step depends on this one, but for what comes into a
+// directory that it makes.
+func (s *step) alone() bool {
+	switch s.Do {
+	case doMake:
+		return s.Before != entry.PrintDir && (s.Type != entry.Dir || s.Before == entry.PrintNone)
+	case doRemove, doAttr:
+		return s.Before != entry.PrintDir
+	}
+	return false
+}
+
+func (r *treeRun) one(ctx context.Context, i int) error {
+	err := ctx.Err()
+	if err == nil {
+		err = r.step(i)
+	}
+	return explain(r.op.Kind, string(r.op.steps[i].Path), err)
+}
+
+// together does the steps from one to another, directory by directory,
+// several at once. Directories are made in between, in their order.
+func (r *treeRun) together(ctx context.Context, from, to int) error {
+	if workers == 1 || to-from < 2*fewSteps {
+		for i := from; i < to; i++ {
+			if err := r.one(ctx, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	type span struct{ from, to int }
+	var (
+		jobs   = make(chan span, workers)
+		failed atomic.Pointer[error]
+		all    sync.WaitGroup
+	)
+	run := func(i int) bool {
+		if failed.Load() != nil {
+			return false
+		}
+		if err := r.one(ctx, i); err != nil {
+			failed.CompareAndSwap(nil, &err)
+			return false
+		}
+		return true
+	}
+	for range workers {
+		all.Go(func() {
+			for job := range jobs {
+				for i := job.from; i < job.to && run(i); i++ {
+				}
+			}
+		})
+	}
+	for i := from; i < to && failed.Load() == nil; {
+		if r.op.steps[i].Type == entry.Dir {
+			run(i)
+			i++
+			continue
+		}
+		next := i + 1
+		dir := parent(string(r.op.steps[i].Path))
+		for next < to && r.op.steps[next].Type != entry.Dir && parent(string(r.op.steps[next].Path)) == dir {
+			next++
+		}
+		jobs <- span{i, next}
+		i = next
+	}
+	close(jobs)
+	all.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
