@@ -37,14 +37,17 @@ type Info struct {
 
 // RunOptions is one command to run.
 type RunOptions struct {
-	Name   string
-	Net    string   // none, host; "" means none for a new start
-	Dir    string   // working directory, "" means the caller's
-	Argv   []string // at least one
-	Env    []string // the caller's environment, scrubbed by the engine
-	Stdin  *os.File
-	Stdout *os.File
-	Stderr *os.File
+	Name string
+	Net  string // none, host; "" means none for a new start
+	Dir  string // working directory, "" means the caller's
+	// PlainRenames starts a sandbox of mode U without the emulation of renames
+	// of the host's directories; a running one is taken as it is.
+	PlainRenames bool
+	Argv         []string // at least one
+	Env          []string // the caller's environment, scrubbed by the engine
+	Stdin        *os.File
+	Stdout       *os.File
+	Stderr       *os.File
 }
 
 // Query chooses changes.

@@ -15,6 +15,7 @@ import (
 	"sandbox/engine/fault"
 	"sandbox/engine/harden"
 	"sandbox/engine/launch"
+	"sandbox/engine/renames"
 	"sandbox/engine/store"
 )
 
@@ -41,7 +42,7 @@ const (
 
 // Doctor tries what a sandbox needs on this machine, as this user.
 func (e *Engine) Doctor() []Finding {
-	return []Finding{kernel(), mode(), namespaces(), storage(e.Storage), overlay(e.Storage), landlock()}
+	return []Finding{kernel(), mode(), namespaces(), storage(e.Storage), overlay(e.Storage), landlock(), directoryRenames()}
 }
 
 func kernel() Finding {
@@ -139,6 +140,22 @@ func landlock() Finding {
 		return Finding{"landlock", Partly, "no scopes for abstract sockets and signals", "They matter with --net=host only; Linux 6.12 has them."}
 	}
 	return Finding{"landlock", Fine, "abstract sockets and signals are kept inside", ""}
+}
+
+// directoryRenames says who renames directories of the host.
+func directoryRenames() Finding {
+	const name = "renames"
+	if launch.Mode() == store.ModePrivileged {
+		return Finding{name, Fine, "the kernel renames directories of the host", ""}
+	}
+	switch err := renames.Probe(); err {
+	case nil:
+		return Finding{name, Fine, "directories of the host can be renamed", ""}
+	case unix.EBUSY:
+		return Finding{name, Partly, "directories of the host cannot be renamed, mv copies them: another program watches system calls already", "Inside of a sandbox it is always so."}
+	default:
+		return Finding{name, Partly, "directories of the host cannot be renamed, mv copies them: " + err.Error(), "Linux 5.19 has what it takes."}
+	}
 }
 
 // probe is this program, under the name that tries an overlay, in new

@@ -39,7 +39,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (int, error) {
 		// A sandbox that cannot be opened is told about by the start.
 		_, _ = e.openRecovered(ctx, o.Name)
 	}
-	link, err := e.connect(o.Name, launch.Options{Net: o.Net, Project: dir, Warn: warn(o.Stderr)}, func(l *launch.Link) error {
+	link, err := e.connect(o.Name, launch.Options{Net: o.Net, Project: dir, Warn: warn(o.Stderr), PlainRenames: o.PlainRenames}, func(l *launch.Link) error {
 		// What the host's programs changed since the last command shall show.
 		return control.NewView(l.Conn).Sync(dir)
 	})

@@ -41,6 +41,8 @@ func showConfig(_ context.Context, a *app) error {
 			"name":        value(s.Name.Text, s.Name.From),
 			"storage_dir": value(s.StorageDir.Text, s.StorageDir.From),
 			"net":         value(s.Net.Text, s.Net.From),
+
+			"rename_emulation": value(s.RenameEmulation.Text, s.RenameEmulation.From),
 		}})
 		return a.finish()
 	}
@@ -48,6 +50,7 @@ func showConfig(_ context.Context, a *app) error {
 		{"name", "=", a.safe(s.Name.Text), a.safe("(" + s.Name.From + ")")},
 		{"storage_dir", "=", a.safe(s.StorageDir.Text), a.safe("(" + s.StorageDir.From + ")")},
 		{"net", "=", a.safe(s.Net.Text), a.safe("(" + s.Net.From + ")")},
+		{"rename_emulation", "=", a.safe(s.RenameEmulation.Text), a.safe("(" + s.RenameEmulation.From + ")")},
 	})
 	return a.finish()
 }

@@ -32,7 +32,8 @@ func runCommand(ctx context.Context, a *app) error {
 	}
 	code, err := e.Run(ctx, engine.RunOptions{
 		Name: s.Name.Text, Net: net, Argv: argv, Env: os.Environ(),
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		PlainRenames: s.RenameEmulation.Text == "false",
+		Stdin:        os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	})
 	if err != nil {
 		if code == 126 || code == 127 {

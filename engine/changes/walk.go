@@ -107,7 +107,7 @@ func (st *step) upperNames() map[string]bool {
 		seen = make(map[string]bool, len(names))
 	}
 	for _, n := range names {
-		if st.s.stops[join(d.path, n.Name)] {
+		if st.s.stops[join(d.path, n.Name)] || entry.IsRenameTemp(n.Name) {
 			if seen != nil {
 				seen[n.Name] = true
 			}

@@ -7,6 +7,8 @@
 //	name        = "agent"        # sandbox that is used without --name
 //	storage_dir = "~/sandboxes"  # where sandboxes are kept
 //	net         = "none"         # network of new sandboxes: none or host
+//
+//	rename_emulation = false     # leave renames of the host's directories to the kernel
 package config
 
 import (
@@ -40,9 +42,12 @@ type Value struct {
 // Settings are the settings that decide about a call.
 type Settings struct {
 	Name       Value
-	StorageDir Value  // absolute
-	Net        Value  // none or host
-	File       string // configuration file that was read, "" for none
+	StorageDir Value // absolute
+	Net        Value // none or host
+	// RenameEmulation, true or false, lets an ordinary user's sandbox rename
+	// directories of the host.
+	RenameEmulation Value
+	File            string // configuration file that was read, "" for none
 }
 
 // Flags are the values given on the command line; "" means not given.
@@ -60,6 +65,8 @@ func Load(flags Flags) (Settings, error) {
 	s := Settings{
 		Name: Value{DefaultName, "default"},
 		Net:  Value{DefaultNet, "default"},
+
+		RenameEmulation: Value{"true", "default"},
 	}
 	if !flags.NoFile {
 		if err := s.readFile(flags.File); err != nil {

@@ -42,7 +42,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Settings{Name: Value{"sandbox", "default"}, StorageDir: Value{dir + "/.sandboxes", "default"}, Net: Value{"none", "default"}}
+	want := Settings{Name: Value{"sandbox", "default"}, StorageDir: Value{dir + "/.sandboxes", "default"}, Net: Value{"none", "default"}, RenameEmulation: Value{"true", "default"}}
 	if s != want {
 		t.Errorf("got %+v", s)
 	}
@@ -57,6 +57,7 @@ func TestFlagsBeatEnvironmentBeatsFile(t *testing.T) {
 	want := Settings{
 		Name: Value{"fromfile", file + ":2"}, Net: Value{"host", file + ":3"},
 		StorageDir: Value{dir + "/file", file + ":5"}, File: file,
+		RenameEmulation: Value{"true", "default"},
 	}
 	if s != want {
 		t.Errorf("file: got %+v", s)
@@ -100,6 +101,7 @@ func TestWrongFilesSayWhere(t *testing.T) {
 		{"unknown table name", "\n[ui]\ntheme = \"x\"\n", ":2", `unknown key "ui"`},
 		{"dotted key", "\nnet.mode = \"host\"\n", ":2", "net must be a string"},
 		{"wrong type", "\n\nname = 7\n", ":3", "name must be a string"},
+		{"a switch in quotes", "rename_emulation = \"no\"\n", ":1", "must be true or false"},
 		{"a list", "storage_dir = [\"/x\"]\n", ":1", "storage_dir must be a string"},
 		{"bad name", "name = \"../x\"\n", ":1", "it begins with '.'"},
 		{"bad net", "net = \"wifi\"\n", ":1", "there is no such network"},

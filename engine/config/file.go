@@ -39,7 +39,7 @@ func (s *Settings) parse(path string) error {
 		if err := md.PrimitiveDecode(table[key], &value); err != nil {
 			return wrong(path, at, err)
 		}
-		to := map[string]*Value{"name": &s.Name, "storage_dir": &s.StorageDir, "net": &s.Net}[key]
+		to := map[string]*Value{"name": &s.Name, "storage_dir": &s.StorageDir, "net": &s.Net, "rename_emulation": &s.RenameEmulation}[key]
 		*to = Value{value.text, path + ":" + strconv.Itoa(at)}
 	}
 	return nil
@@ -51,9 +51,17 @@ type setting struct{ key, text string }
 
 // UnmarshalTOML implements toml.Unmarshaler.
 func (v *setting) UnmarshalTOML(data any) error {
+	if v.key == "rename_emulation" {
+		on, ok := data.(bool)
+		if !ok {
+			return errors.New("rename_emulation must be true or false")
+		}
+		v.text = strconv.FormatBool(on)
+		return nil
+	}
 	check := map[string]func(string) error{"name": CheckName, "net": CheckNet, "storage_dir": checkStorage}[v.key]
 	if check == nil {
-		return fmt.Errorf("unknown key %s; the keys are name, net and storage_dir", quote(v.key))
+		return fmt.Errorf("unknown key %s; the keys are name, net, rename_emulation and storage_dir", quote(v.key))
 	}
 	text, ok := data.(string)
 	if !ok {

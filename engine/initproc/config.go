@@ -36,8 +36,10 @@ type Config struct {
 	Dir        string // absolute path of the sandbox's storage
 	Privileged bool   // mode P
 	HostNet    bool
-	UID, GID   int
-	Work       string // name of the fresh work directory in the storage
+	// Renames asks for renames of the host's directories to be emulated (mode U).
+	Renames  bool
+	UID, GID int
+	Work     string // name of the fresh work directory in the storage
 	// Uppers are the upper directories of the plan's overlays, in the plan's
 	// order, relative to the storage; the skeleton's comes first in mode U.
 	Uppers []string
@@ -54,6 +56,7 @@ func (c *Config) Marshal() []byte {
 	e.Str(c.Dir)
 	e.Flag(c.Privileged)
 	e.Flag(c.HostNet)
+	e.Flag(c.Renames)
 	e.Num(int64(c.UID))
 	e.Num(int64(c.GID))
 	e.Str(c.Work)
@@ -82,7 +85,7 @@ func (c *Config) Marshal() []byte {
 func (c *Config) unmarshal(b []byte) error {
 	d := wire.Decoder{B: b}
 	c.Name, c.Dir = d.Str(), d.Str()
-	c.Privileged, c.HostNet = d.Flag(), d.Flag()
+	c.Privileged, c.HostNet, c.Renames = d.Flag(), d.Flag(), d.Flag()
 	c.UID, c.GID = int(d.Num()), int(d.Num())
 	c.Work = d.Str()
 	c.Uppers = d.Strs()

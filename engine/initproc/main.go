@@ -12,6 +12,7 @@ import (
 	"sandbox/engine/harden"
 	"sandbox/engine/mount"
 	"sandbox/engine/mountplan"
+	"sandbox/engine/renames"
 )
 
 // Main is the whole program when it was executed under one of the names above.
@@ -53,6 +54,12 @@ func initMain() int {
 	if err != nil {
 		return fail(cannot("open", cfg.Dir, err))
 	}
+	// A mount of its own, because shield may take the right to write from the
+	// one that the storage lies in.
+	storage, err := mount.Bind(base, "", true, 0)
+	if err != nil {
+		return fail(cannot("keep", cfg.Dir, err))
+	}
 	b := &builder{cfg: cfg, base: base}
 	if err := b.build(); err != nil {
 		return fail(err)
@@ -67,10 +74,12 @@ func initMain() int {
 	if err := guard(); err != nil {
 		return fail(err)
 	}
+	renames.Recover(storage)
 	s, err := newServer(cfg, b.sync)
 	if err != nil {
 		return fail(err)
 	}
+	s.spawn.emulateRenames(storage)
 	_ = unix.Close(fdStatus) // no error: the start is done
 	s.serve(fdListen)
 	return 1

@@ -24,7 +24,7 @@ type server struct {
 // newServer works in the current root directory. sync is how overlays are
 // reconfigured, which in mode P only the outer process can do.
 func newServer(cfg *Config, sync func(paths ...string) error) (*server, error) {
-	sp, err := newSpawner(cfg.Privileged)
+	sp, err := newSpawner(cfg.Privileged, cfg.Renames && !cfg.Privileged)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package initproc
 
 import (
 	"errors"
+	"log"
 	"runtime"
 	"sync"
 	"syscall"
@@ -10,6 +11,7 @@ import (
 
 	"sandbox/engine/fault"
 	"sandbox/engine/harden"
+	"sandbox/engine/renames"
 )
 
 // spawner starts all commands from one locked OS thread. The restrictions
@@ -17,7 +19,8 @@ import (
 // by children, so the other threads of init stay free of them and no helper
 // program is needed.
 type spawner struct {
-	jobs chan job
+	jobs    chan job
+	renames *renames.Listener // nil: directory renames are the kernel's alone
 
 	mu      sync.Mutex // protects all below; held over fork, so that the reaper finds each child
 	kids    map[int]chan unix.WaitStatus
@@ -40,11 +43,13 @@ type started struct {
 
 // newSpawner starts the thread and the reaper. It fails when a restriction
 // cannot be applied: nothing is ever run without them.
-func newSpawner(privileged bool) (*spawner, error) {
+// With emulate it asks for reports of renames as well; a kernel that refuses
+// that is no failure.
+func newSpawner(privileged, emulate bool) (*spawner, error) {
 	s := &spawner{jobs: make(chan job), kids: map[int]chan unix.WaitStatus{}}
 	s.arrived = sync.NewCond(&s.mu)
 	ready := make(chan error)
-	go s.thread(privileged, ready)
+	go s.thread(privileged, emulate, ready)
 	if err := <-ready; err != nil {
 		return nil, err
 	}
@@ -52,11 +57,17 @@ func newSpawner(privileged bool) (*spawner, error) {
 	return s, nil
 }
 
-func (s *spawner) thread(privileged bool, ready chan<- error) {
+func (s *spawner) thread(privileged, emulate bool, ready chan<- error) {
 	runtime.LockOSThread() // for ever: the thread is not fit for anything else
 	if err := restrict(privileged); err != nil {
 		ready <- err
 		return
+	}
+	if emulate {
+		var err error
+		if s.renames, err = renames.Install(); err != nil {
+			log.Printf("renames of the host's directories are left to the kernel: %v", err)
+		}
 	}
 	ready <- nil
 	for j := range s.jobs {
@@ -88,6 +99,20 @@ func restrict(privileged bool) error {
 		return err
 	}
 	return harden.Seccomp()
+}
+
+// emulateRenames begins to answer for renames. Until then a command's rename
+// would wait. storage is the sandbox's directory.
+func (s *spawner) emulateRenames(storage int) {
+	if s.renames == nil {
+		_ = unix.Close(storage)
+		return
+	}
+	s.renames.Serve(storage, func(pid int) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.kids[pid] != nil
+	})
 }
 
 // start runs a program and returns its pid and a channel that gets its status.

@@ -26,7 +26,7 @@ func (s *starting) configure(pipe int, work string) error {
 	}
 	cfg := initproc.Config{
 		Name: s.dir.Name, Dir: s.dir.Path(), Privileged: s.meta.Mode == store.ModePrivileged, HostNet: s.meta.Net == "host",
-		UID: os.Getuid(), GID: os.Getgid(), Work: work,
+		UID: os.Getuid(), GID: os.Getgid(), Work: work, Renames: !s.plainRenames,
 	}
 	if cfg.Privileged {
 		cfg.Plan = mountplan.Privileged(mounts, host)

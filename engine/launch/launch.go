@@ -24,6 +24,9 @@ type Options struct {
 	Net     string // none or host; "" takes a running sandbox as it is, and none for a start
 	Project string // noted in the settings of a new sandbox
 	Warn    func(string)
+	// PlainRenames turns the emulation of directory renames off, in a sandbox
+	// that this call starts.
+	PlainRenames bool
 }
 
 // Link is a connection to a sandbox's init.

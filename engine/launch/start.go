@@ -30,7 +30,7 @@ func start(dir store.Dir, lock *os.File, o Options) (*Link, error) {
 		return nil, fault.Wrap(fault.Failed, "open", dir.Path(), err)
 	}
 	defer func() { _ = unix.Close(base) }()
-	s := starting{dir: dir, base: base, lock: lock, meta: meta, changed: fresh}
+	s := starting{dir: dir, base: base, lock: lock, meta: meta, changed: fresh, plainRenames: o.PlainRenames}
 	return s.run()
 }
 
@@ -107,6 +107,8 @@ type starting struct {
 	lock    *os.File
 	meta    store.Meta
 	changed bool // meta must be written
+	// plainRenames leaves renames of directories to the kernel (mode U).
+	plainRenames bool
 
 	modes map[string]uint32 // of the plan's directories, for relayout
 }
