@@ -115,24 +115,25 @@ func (b *box) choose(ctx context.Context, what string, o DecideOptions) ([]apply
 	if err != nil {
 		return nil, nil, err
 	}
-	var list []changes.Change
+	var list []*changes.Change
 	var skipped []apply.Skip
 	var held []changes.Change
-	for _, c := range found.Matching {
-		if c.Sensitive != nil && c.Sensitive.Level == sensitive.LevelHold && !o.Sensitive && !m.names(&c) {
-			held = append(held, c)
+	for i := range found.Matching {
+		c := &found.Matching[i]
+		if c.Sensitive != nil && c.Sensitive.Level == sensitive.LevelHold && !o.Sensitive && !m.names(c) {
+			held = append(held, *c)
 			skipped = append(skipped, apply.Skip{Path: c.Path, Reason: "held back: " + c.Sensitive.Reason + "; name it exactly, or use --sensitive"})
 			continue
 		}
 		list = append(list, c)
 	}
-	var selected []apply.Selection
+	selected := make([]apply.Selection, 0, len(list))
 	for _, c := range list {
-		if h := takesAlong(c, held); h != "" {
+		if h := takesAlong(*c, held); h != "" {
 			skipped = append(skipped, apply.Skip{Path: c.Path, Reason: "held back: it would take " + h + " along"})
 			continue
 		}
-		selected = append(selected, apply.Selection{Change: c})
+		selected = append(selected, apply.Selection{Change: *c})
 	}
 	return selected, skipped, nil
 }

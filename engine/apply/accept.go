@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"runtime/debug"
 
 	"sandbox/engine/entry"
 	"sandbox/engine/journal"
@@ -25,6 +26,7 @@ func Accept(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 		return Result{}, err
 	}
 	defer w.close()
+	defer frugal(len(sel))()
 	w.host.Hold(true)
 	w.upper.hold(true)
 	items, err := w.gather(ctx, sel, accepting)
@@ -46,7 +48,6 @@ func Accept(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 	if err := w.identify(w.host, p.steps, foundOnHost(items)); err != nil {
 		return Result{}, err
 	}
-	items = nil
 	w.upper.hold(false)
 	w.host.Forget() // what was looked up for the plan
 	op, err := begin(env.Journal, "accept", onHost, p.steps, rows)
@@ -62,6 +63,19 @@ func Accept(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 	err = w.sync(op)
 	journal.Trim(env.Journal)
 	return Result{ID: op.ID, Done: rows, Skipped: p.skipped}, err
+}
+
+// manyChanges is from how many changes on memory is worth more than time.
+const manyChanges = 10_000
+
+// frugal keeps the memory of a large operation near to what it needs, until
+// the function that it gives is called.
+func frugal(n int) (restore func()) {
+	if n < manyChanges {
+		return func() {}
+	}
+	old := debug.SetGCPercent(30)
+	return func() { debug.SetGCPercent(old) }
 }
 
 // acceptSteps does all of an accept that can be taken back.
@@ -209,11 +223,16 @@ func (w *work) sync(op *operation) error {
 // dropRedirects takes the redirect off every directory whose rename the host
 // has now, and corrects those that lead into one of them.
 func (w *work) dropRedirects(op *operation) error {
-	final := map[string]string{} // old place on the host: new place
+	var moves []step
 	for i := range op.steps {
-		s := &op.steps[i]
-		if s.Do == doMove && !isPark(string(s.From)) {
-			final[string(s.From)] = follow(op.steps[i+1:], string(s.Path))
+		if op.steps[i].Do == doMove {
+			moves = append(moves, op.steps[i])
+		}
+	}
+	final := map[string]string{} // old place on the host: new place
+	for i, s := range moves {
+		if !isPark(string(s.From)) {
+			final[string(s.From)] = follow(moves[i+1:], string(s.Path))
 		}
 	}
 	for _, to := range final {

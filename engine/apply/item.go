@@ -107,6 +107,9 @@ func (w *work) gather(ctx context.Context, sel []Selection, dir way) ([]*item, e
 // merge makes one selection of those that name the same change: several blocks
 // of a file may come one by one.
 func merge(sel []Selection) ([]Selection, error) {
+	if everyOnce(sel) {
+		return sel, nil
+	}
 	out := make([]Selection, 0, len(sel))
 	index := make(map[string]int, len(sel))
 	for _, s := range sel {
@@ -133,6 +136,17 @@ func merge(sel []Selection) ([]Selection, error) {
 		o.Hunks = slices.Compact(o.Hunks)
 	}
 	return out, nil
+}
+
+// everyOnce says that no change is named twice, as it is when all of a scan are
+// taken, and that none is taken in part.
+func everyOnce(sel []Selection) bool {
+	for i := range sel {
+		if sel[i].Hunks != nil || i > 0 && sel[i].Change.Path <= sel[i-1].Change.Path {
+			return false
+		}
+	}
+	return true
 }
 
 // renamedDirs are the chosen renames that the kernel recorded.

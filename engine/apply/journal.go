@@ -183,17 +183,17 @@ func (op *operation) try(i int) error {
 // can be told from what takes its place, whatever their contents. What the
 // plan looked at is in found.
 func (w *work) identify(root *rootfs.Root, steps []step, found map[string]*entry.Entry) error {
-	moves := false
+	var moves []step
 	for i := range steps {
 		s := &steps[i]
 		path := string(s.Path)
 		if s.Do == doMove {
 			path = string(s.From)
 		}
-		if moves {
-			path = movedBack(steps[:i], path)
+		path = movedBack(moves, path)
+		if s.Do == doMove {
+			moves = append(moves, *s)
 		}
-		moves = moves || s.Do == doMove
 		if s.Before == entry.PrintNone {
 			continue
 		}

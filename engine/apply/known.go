@@ -72,12 +72,16 @@ func readKnown(journal string) map[string]known {
 // noteUndone writes down what an undo put back. Notes that are true no more go.
 func (w *work) noteUndone(op *operation) error {
 	notes := readKnown(w.env.Journal)
+	var moves []step
 	for i := range op.steps {
 		s := &op.steps[i]
+		if s.Do == doMove {
+			moves = append(moves, *s)
+		}
 		if s.Before == entry.PrintNone || s.Do != doRemove && s.Do != doMake {
 			continue
 		}
-		path := movedBack(op.steps[:i], string(s.Path))
+		path := movedBack(moves, string(s.Path))
 		e, err := w.stat(w.host, path)
 		if err != nil || !e.Exists() {
 			continue

@@ -63,7 +63,7 @@ func (w *work) layersOf(paths map[string]string) map[string]changes.Layer {
 
 // eachDir calls do for every upper directory below a path of the sandbox.
 func (w *work) eachDir(path string, do func(path string, at rootfs.At) error) error {
-	names, err := w.upper.names(path)
+	names, err := w.upper.dirs(path)
 	if err != nil {
 		return err
 	}

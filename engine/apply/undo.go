@@ -111,12 +111,16 @@ func (w *work) undoAccept(op *operation) error {
 // markUndone says that the host's files, which are newer now than the
 // sandbox's, are no one's edit.
 func (w *work) markUndone(op *operation) error {
+	var moves []step
 	for i := range op.steps {
 		s := &op.steps[i]
+		if s.Do == doMove {
+			moves = append(moves, *s)
+		}
 		if s.Do != doMake && s.Do != doAttr {
 			continue
 		}
-		e, err := w.stat(w.host, movedBack(op.steps[:i], string(s.Path)))
+		e, err := w.stat(w.host, movedBack(moves, string(s.Path)))
 		if err != nil || !e.Exists() {
 			continue
 		}

@@ -281,6 +281,28 @@ func (u *upper) names(path string) ([]string, error) {
 	return kept, nil
 }
 
+// dirs lists what may be a directory in the upper directory of a path.
+func (u *upper) dirs(path string) ([]string, error) {
+	at, err := u.at(path)
+	if err != nil {
+		return nil, ignoreMissing(err)
+	}
+	defer at.Close()
+	fd, err := entry.OpenDirAt(at.Dir, at.Name)
+	if err != nil {
+		return nil, ignoreMissing(err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	list, err := entry.ReadDir(fd)
+	var names []string
+	for _, d := range list {
+		if d.Type == entry.Dir || d.Type == "" {
+			names = append(names, d.Name)
+		}
+	}
+	return names, err
+}
+
 // list gives every path that the upper has below a directory, with its type;
 // whiteouts are left out.
 func (u *upper) list(path string) (map[string]entry.Entry, error) {

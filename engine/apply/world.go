@@ -19,8 +19,14 @@ func (w *work) world(items []*item) (world, error) {
 		host: map[string]entry.Entry{}, box: map[string]dirFacts{},
 		listing: map[string]map[string]entry.Entry{}, covered: map[string]bool{},
 	}
+	var moves []*item
 	for _, it := range items {
-		if err := w.above(&known, it.path(), items); err != nil {
+		if it.redirect() {
+			moves = append(moves, it)
+		}
+	}
+	for _, it := range items {
+		if err := w.above(&known, it.path(), moves); err != nil {
 			return known, err
 		}
 	}
@@ -40,12 +46,12 @@ func (w *work) world(items []*item) (world, error) {
 }
 
 // above notes the directories above a path, up to the first that the host has.
-func (w *work) above(known *world, path string, items []*item) error {
+func (w *work) above(known *world, path string, moves []*item) error {
 	for dir := parent(path); dir != "/"; dir = parent(dir) {
 		if _, seen := known.host[dir]; seen {
 			return nil
 		}
-		e, err := w.stat(w.host, movesWith(dir, items))
+		e, err := w.stat(w.host, movesWith(dir, moves))
 		if err != nil {
 			return err
 		}
@@ -71,11 +77,11 @@ func (w *work) above(known *world, path string, items []*item) error {
 }
 
 // movesWith is where the host has a directory before the chosen renames.
-func movesWith(dir string, items []*item) string {
+func movesWith(dir string, moves []*item) string {
 	best := ""
 	from := dir
-	for _, it := range items {
-		if it.redirect() && below(dir, it.path()) && len(it.path()) > len(best) {
+	for _, it := range moves {
+		if below(dir, it.path()) && len(it.path()) > len(best) {
 			best, from = it.path(), it.change.From+dir[len(it.path()):]
 		}
 	}
