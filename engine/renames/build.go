@@ -10,6 +10,7 @@ import (
 type node struct {
 	src  fileID           // what the name stood for when it was linked
 	dst  fileID           // what it stands for in the new tree
+	born int64            // of dst
 	kids map[string]*node // of a directory
 }
 
@@ -24,6 +25,7 @@ type builder struct {
 type linked struct {
 	path string // below the root's directory
 	id   fileID
+	born int64
 }
 
 // dir builds the directory from at to, and what is in it.
@@ -90,14 +92,14 @@ func (b *builder) entry(from, to place, path string, depth int) (*node, error) {
 		if err := unix.Linkat(b.root.dir, first.path, to.dir, to.name, 0); err != nil {
 			return nil, err
 		}
-		return &node{src: before, dst: first.id}, nil
+		return &node{src: before, dst: first.id, born: first.born}, nil
 	}
 	n, err := link(from, to)
 	if err == nil && st.Nlink > 1 {
 		if b.links == nil {
 			b.links = map[fileID]linked{}
 		}
-		b.links[before] = linked{path, n.dst}
+		b.links[before] = linked{path, n.dst, n.born}
 	}
 	return n, err
 }
@@ -120,7 +122,7 @@ func link(from, to place) (*node, error) {
 		return nil, err
 	}
 	dst, err := lstat(to.dir, to.name)
-	return &node{src: idOf(&src), dst: idOf(&dst)}, err
+	return &node{src: idOf(&src), dst: idOf(&dst), born: bornAt(to)}, err
 }
 
 // copyMeta gives a directory the owner, attributes, mode and times of another.

@@ -47,6 +47,17 @@ type fileID struct{ dev, ino uint64 }
 
 func idOf(st *unix.Stat_t) fileID { return fileID{st.Dev, st.Ino} }
 
+// bornAt is when a file was made, in nanoseconds; 0 when it is not known. An
+// overlay shows the one of the file in the upper, and it stays.
+func bornAt(p place) int64 {
+	var st unix.Statx_t
+	err := unix.Statx(p.dir, p.name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st)
+	if err != nil || st.Mask&unix.STATX_BTIME == 0 {
+		return 0
+	}
+	return st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
+}
+
 // removeTree removes a tree that this package built. Its directories have their
 // final modes already, so one may forbid to remove what is in it.
 func removeTree(at place) error {

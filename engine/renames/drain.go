@@ -73,11 +73,24 @@ func (d *drainer) entry(from, to place, n *node) error {
 		return unix.Unlinkat(from.dir, from.name, 0)
 	case d.keep:
 		return unix.ENOTEMPTY
-	case n != nil && n.kids == nil && there && idOf(&now) == n.dst:
-		// written anew at the old place after it was linked
-		return unix.Renameat(from.dir, from.name, to.dir, to.name)
+	case n != nil && n.kids == nil && there && (idOf(&now) == n.dst || n.born != 0 && n.born == bornAt(to)):
+		return replace(from, to, idOf(&old))
 	}
 	return unix.Renameat2(from.dir, from.name, to.dir, to.name, unix.RENAME_NOREPLACE)
+}
+
+// replace puts a file in the place of what was linked from its name: it was
+// written anew there meanwhile. Or only the inode numbers that the overlay
+// shows have changed, which they do when the kernel forgets the files: then
+// both are one file, and to rename one name of a file to another does nothing.
+func replace(from, to place, id fileID) error {
+	if err := unix.Renameat(from.dir, from.name, to.dir, to.name); err != nil {
+		return err
+	}
+	if left, err := lstat(from.dir, from.name); err == nil && idOf(&left) == id {
+		return unix.Unlinkat(from.dir, from.name, 0)
+	}
+	return nil
 }
 
 // same reports whether both places show one file, or equal ones: hard links of

@@ -228,6 +228,26 @@ func TestDrainMovesWhatCameMeanwhile(t *testing.T) {
 	}
 }
 
+// The numbers that an overlay shows for a file change when the kernel forgets it.
+func TestDrainKnowsAFileWhoseNumberChanged(t *testing.T) {
+	d := openTemp(t)
+	mkdirs(t, d, "old")
+	write(t, d, "old/f", "1")
+	b := builder{root: place{d, "new"}, tree: tally{uid: uint32(unix.Geteuid())}}
+	root, err := b.dir(place{d, "old"}, place{d, "new"}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root.kids["f"].src.ino++
+	root.kids["f"].dst.ino++
+	if err := (&drainer{}).dir(place{d, "old"}, place{d, "new"}, root); err != nil {
+		t.Fatal(err)
+	}
+	if read(d, "new/f") != "1" {
+		t.Error("the file is gone")
+	}
+}
+
 func TestLimits(t *testing.T) {
 	tl := tally{entries: maxEntries}
 	if errno := tl.add(&unix.Stat_t{}); errno != unix.E2BIG {
