@@ -75,6 +75,7 @@ type FileDiff struct {
 	SandboxHash entry.Print
 	Base        string // same, known, unknown
 	Hunks       []diff.Hunk
+	Apart       [][2]diff.Range // where only the host changed lines: no blocks
 	Host        diff.Side
 	Sandbox     diff.Side
 }

@@ -45,6 +45,7 @@ func changeTable(c changes.Change) table {
 		"added":    c.Added,
 		"removed":  c.Removed,
 		"conflict": c.Conflict,
+		"base":     c.Base,
 		"host":     string(c.Host.Type),
 		"sandbox":  string(c.Sandbox.Type),
 	}
@@ -74,13 +75,24 @@ func hunkTables(hunks []diff.Hunk) []any {
 	out := make([]any, 0, len(hunks))
 	for _, h := range hunks {
 		out = append(out, table{
-			"id":      h.ID,
-			"kind":    string(h.Kind),
-			"host":    []int{h.Host[0], h.Host[1]},
-			"sandbox": []int{h.Sandbox[0], h.Sandbox[1]},
-			"old":     h.Old,
-			"new":     h.New,
+			"id":       h.ID,
+			"kind":     string(h.Kind),
+			"host":     []int{h.Host[0], h.Host[1]},
+			"sandbox":  []int{h.Sandbox[0], h.Sandbox[1]},
+			"old":      h.Old,
+			"new":      h.New,
+			"conflict": h.Conflict,
 		})
+	}
+	return out
+}
+
+// apartTable gives the places where only the host changed, as start and count
+// of both sides.
+func apartTable(spots [][2]diff.Range) []any {
+	out := make([]any, 0, len(spots))
+	for _, s := range spots {
+		out = append(out, []int{s[0][0], s[0][1], s[1][0], s[1][1]})
 	}
 	return out
 }

@@ -47,6 +47,9 @@ func (h *host) compare(ctx context.Context, name, path string) (table, error) {
 		"sandbox":  sideTable(d.Sandbox, d.SandboxHash),
 		"hunks":    hunkTables(d.Hunks),
 	}
+	if len(d.Apart) > 0 {
+		answer["apart"] = apartTable(d.Apart)
+	}
 	if d.Change.From != "" {
 		answer["from"] = d.Change.From
 	}

@@ -11,8 +11,9 @@ import (
 const acceptHelp = `Takes the changes below the working directory, or those that match the
 patterns, over to this machine. Files that run by themselves later (git hooks,
 shell start-up files, …) are held back unless each is named exactly or
---sensitive is given. A file that changed on this machine too is a conflict:
-nothing is written (exit 4) unless --skip-conflicts is given.
+--sensitive is given. A file that changed on this machine too is merged, on
+both sides, where the changes are in different places; otherwise it is a
+conflict: nothing is written (exit 4) unless --skip-conflicts is given.
 "sandbox undo" takes it back.
 `
 

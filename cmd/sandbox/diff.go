@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -38,8 +39,12 @@ func diffAction(ctx context.Context, a *app) error {
 		to = safe
 	}
 	outside := false
+	var notes []string
 	_, err = e.EachDiff(ctx, name, query, func(f engine.FileDiff) error {
 		outside = outside || !engine.Below(f.Change.Path, dir) || (f.Change.From != "" && !engine.Below(f.Change.From, dir))
+		if note := conflictNote(f); note != "" {
+			notes = append(notes, safeErr(shown(dir, f.Change.Path))+note)
+		}
 		return writePatch(to, dir, f)
 	})
 	if serr := safe.Flush(); err == nil {
@@ -48,10 +53,33 @@ func diffAction(ctx context.Context, a *app) error {
 	if err != nil {
 		return ignorePipe(err)
 	}
+	for _, note := range notes {
+		a.notef("sandbox: %s", note)
+	}
 	if outside {
 		a.notef("sandbox: paths outside the working directory are relative to /")
 	}
 	return a.finish()
+}
+
+// conflictNote says what a patch does to this machine's own change of a file,
+// "" where it leaves it alone.
+func conflictNote(f engine.FileDiff) string {
+	overlaps := 0
+	for _, h := range f.Hunks {
+		if h.Conflict {
+			overlaps++
+		}
+	}
+	switch {
+	case overlaps == 1:
+		return ": one block overlaps with a change of this machine, and would overwrite it"
+	case overlaps > 1:
+		return fmt.Sprintf(": %d blocks overlap with changes of this machine, and would overwrite them", overlaps)
+	case f.Change.Conflict:
+		return ": changed on this machine too, and the patch takes that back (what both started from is not known)"
+	}
+	return ""
 }
 
 func (a *app) diffJSON(ctx context.Context, e *engine.Engine, name string, query engine.Query) error {
@@ -59,7 +87,7 @@ func (a *app) diffJSON(ctx context.Context, e *engine.Engine, name string, query
 	_, err := e.EachDiff(ctx, name, query, func(f engine.FileDiff) error {
 		row := document{
 			"kind": f.Change.Kind, "host_hash": f.HostHash, "sandbox_hash": f.SandboxHash,
-			"base": f.Base, "hunks": hunkRows(f.Hunks),
+			"base": f.Base, "conflict": f.Change.Conflict, "hunks": hunkRows(f.Hunks),
 		}
 		putText(row, "path", f.Change.Path)
 		if f.Change.Kind == changes.Renamed {
@@ -86,7 +114,7 @@ func hunkRows(hunks []diff.Hunk) []document {
 			}
 			lines = append(lines, row)
 		}
-		row := document{"id": h.ID, "kind": h.Kind, "host": h.Host, "sandbox": h.Sandbox, "lines": lines}
+		row := document{"id": h.ID, "kind": h.Kind, "host": h.Host, "sandbox": h.Sandbox, "conflict": h.Conflict, "lines": lines}
 		if h.Old != "" || h.New != "" {
 			putText(row, "old", h.Old)
 			putText(row, "new", h.New)
@@ -108,13 +136,13 @@ func writePatch(w io.Writer, dir string, f engine.FileDiff) error {
 	if engine.Below(from, dir) != engine.Below(f.Change.Path, dir) {
 		// No directory has both names, so no program could apply the move.
 		gone := diff.Side{Type: entry.None}
-		err := diff.Unified(w, patchPath(dir, from), patchPath(dir, from), f.Host, gone, patchContext)
-		if err != nil {
+		if err := diff.Unified(w, patchPath(dir, from), patchPath(dir, from), f.Host, gone, patchContext); err != nil {
 			return err
 		}
-		from, f.Host = f.Change.Path, gone
+		to := patchPath(dir, f.Change.Path)
+		return diff.Unified(w, to, to, gone, f.Sandbox, patchContext)
 	}
-	return diff.Unified(w, patchPath(dir, from), patchPath(dir, f.Change.Path), f.Host, f.Sandbox, patchContext)
+	return diff.Unified(w, patchPath(dir, from), patchPath(dir, f.Change.Path), f.Host, f.Taken(), patchContext)
 }
 
 // ignorePipe is nil for a reader who has seen enough.

@@ -18,7 +18,8 @@ const statusHelp = `Lists the changes below the working directory, or those that
   -  deleted    →  renamed
   ⚠  runs by itself later or guards your identity; "held" ones are only
      accepted when they are named exactly, or with --sensitive
-  !  this machine's file changed after the sandbox took its copy
+  !  this machine's file changed after the sandbox took its copy, and the two
+     changes do not go together: accept stops (exit 4)
 `
 
 func status(ctx context.Context, a *app) error {
@@ -80,7 +81,7 @@ func count(n int, what string) string {
 func changeRows(list []changes.Change) []document {
 	rows := make([]document, 0, len(list))
 	for _, c := range list {
-		row := document{"kind": c.Kind, "added": c.Added, "removed": c.Removed, "conflict": c.Conflict}
+		row := document{"kind": c.Kind, "added": c.Added, "removed": c.Removed, "conflict": c.Conflict, "base": c.Base}
 		putText(row, "path", c.Path)
 		if c.Kind == changes.Renamed {
 			putText(row, "from", c.From)
@@ -174,8 +175,11 @@ func (a *app) notes(c changes.Change) string {
 	case changes.Attributes, changes.Modified, changes.Renamed:
 		out = append(out, a.attributes(c)...)
 	}
-	if c.Conflict {
+	switch {
+	case c.Conflict:
 		out = append(out, "! changed on this machine too")
+	case c.Base == changes.BaseKnown:
+		out = append(out, "merges with a change of this machine")
 	}
 	if m := c.Sensitive; m != nil {
 		note := "⚠ " + m.Reason

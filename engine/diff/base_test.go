@@ -2,6 +2,7 @@ package diff
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -145,6 +146,7 @@ func checkBaseLaw(t testing.TB, base, host, sandbox Side, pick uint64) {
 	if fmt.Sprint(idsOf(plain)) != fmt.Sprint(idsOf(based)) {
 		t.Fatalf("on an unchanged host: %s, want %s%s", describe(based), describe(plain), show())
 	}
+	checkApart(t, base, host, sandbox, hunks)
 	// In two steps it is what it is in one, unless the rest became a conflict.
 	subset := func(h Hunk) bool {
 		for i := range hunks {
@@ -161,6 +163,43 @@ func checkBaseLaw(t testing.TB, base, host, sandbox Side, pick uint64) {
 		if len(withoutConflicts(slices.Clone(rest))) == len(rest) && !sameSide(after, merged) {
 			t.Fatalf("in two steps: %q, in one: %q%s", after.Data, merged.Data, show())
 		}
+	}
+}
+
+// checkApart asserts that hunks and the places of Apart together are all that
+// differs in the lines.
+func checkApart(t testing.TB, base, host, sandbox Side, hunks []Hunk) {
+	t.Helper()
+	spots := Apart(host, sandbox, base)
+	if missing(base) || !textPair(host, sandbox) || notText(base.Data) != "" || base.Type != entry.File {
+		if spots != nil {
+			t.Fatalf("%v apart from each other in what is no text", spots)
+		}
+		return
+	}
+	for _, h := range hunks {
+		if h.Kind == Lines {
+			spots = append(spots, [2]Range{h.Host, h.Sandbox})
+		}
+	}
+	slices.SortFunc(spots, func(a, b [2]Range) int {
+		x, _ := a[0].span()
+		y, _ := b[0].span()
+		v, _ := a[1].span()
+		w, _ := b[1].span()
+		return cmp.Or(cmp.Compare(x, y), cmp.Compare(v, w))
+	})
+	h, s, _ := decompose(host.Data, sandbox.Data)
+	hostIdx, sandboxIdx := indexLines(h.norm), indexLines(s.norm)
+	spots = append(spots, [2]Range{rangeOf(hostIdx.lines(), hostIdx.lines()), rangeOf(sandboxIdx.lines(), sandboxIdx.lines())})
+	var hAt, sAt int
+	for _, spot := range spots {
+		h0, h1 := spot[0].span()
+		s0, s1 := spot[1].span()
+		if h0 < hAt || s0 < sAt || !bytes.Equal(hostIdx.cut(h.norm, hAt, h0), sandboxIdx.cut(s.norm, sAt, s0)) {
+			t.Fatalf("the lines before %v differ, or overlap\nhost %q\nsandbox %q\nbase %q\n%v", spot, host.Data, sandbox.Data, base.Data, spots)
+		}
+		hAt, sAt = h1, s1
 	}
 }
 

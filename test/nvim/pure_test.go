@@ -24,6 +24,15 @@ func TestPureLua(t *testing.T) {
 			`return require("sandbox.review.differ").format({ { 1, 1, 1, 2 }, { 5, 0, 7, 1 }, { 8, 3, 9, 0 } })`,
 			`"1c1,2\n5a7\n8,10d9\n"`,
 		},
+		"blocks and what only the host changed, in order": {
+			`local h = function(a, b, c, d) return { host = { a, b }, sandbox = { c, d } } end
+			return require("sandbox.review.differ").list({ h(0, 0, 0, 0), h(3, 1, 5, 1), h(9, 0, 11, 2) }, { { 0, 0, 1, 2 }, { 2, 0, 4, 1 }, { 8, 1, 10, 0 } }, false)`,
+			`{ { 0, 0, 1, 2 }, { 2, 0, 4, 1 }, { 3, 1, 5, 1 }, { 8, 1, 10, 0 }, { 9, 0, 11, 2 } }`,
+		},
+		"the same from the other side": {
+			`return require("sandbox.review.differ").list({ { host = { 3, 1 }, sandbox = { 5, 2 } } }, { { 7, 1, 10, 0 } }, true)`,
+			`{ { 5, 2, 3, 1 }, { 10, 0, 7, 1 } }`,
+		},
 		"a clean name": {`return require("sandbox.message").clean("a\27[31m\nb\226\128\174c\226\129\166")`, `"a^[[31m b<202e>c<2066>"`},
 		"a cut name":   {`return require("sandbox.message").fit("äbcdef", 4)`, `"äbc…"`},
 	}

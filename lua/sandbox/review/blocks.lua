@@ -11,6 +11,7 @@ local M = {}
 ---@field sandbox integer[] start and count
 ---@field old string
 ---@field new string
+---@field conflict boolean the host changed the same place in another way
 
 ---Whether a hunk is about the file and not about lines of it.
 ---@param hunk sandbox.Hunk

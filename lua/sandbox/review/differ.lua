@@ -6,7 +6,8 @@
 ---asked, for display: no decision can be made then.
 local M = {}
 
----@type fun(): sandbox.Hunk[]?, integer?, integer? blocks of the current review, lines of both sides
+---@type fun(): sandbox.Hunk[]?, integer?, integer?, integer[][]? blocks of the current review, lines of
+---both sides, and where only the host changed
 M.source = nil
 
 ---What goes into the options while a review is on the screen. linematch, inline and the whitespace flags
@@ -52,18 +53,28 @@ function M.format(list)
   return table.concat(out)
 end
 
+---What differs, in order: start and count of the old and of the new side.
 ---@param hunks sandbox.Hunk[]
+---@param apart integer[][]
 ---@param swapped boolean
 ---@return integer[][]
-local function from_engine(hunks, swapped)
+function M.list(hunks, apart, swapped)
   local list = {}
   for _, h in ipairs(hunks) do
     if h.host[2] + h.sandbox[2] > 0 then
-      local a, b = h.host, h.sandbox
-      if swapped then
-        a, b = b, a
-      end
-      table.insert(list, { a[1], a[2], b[1], b[2] })
+      table.insert(list, { h.host[1], h.host[2], h.sandbox[1], h.sandbox[2] })
+    end
+  end
+  -- No blocks, but the lines on both sides would not stay level without them.
+  vim.list_extend(list, apart)
+  table.sort(list, function(a, b)
+    -- What has no line on one side stands behind its start there.
+    local x, y = a[1] + (a[2] == 0 and 0.5 or 0), b[1] + (b[2] == 0 and 0.5 or 0)
+    return x < y or (x == y and a[3] < b[3])
+  end)
+  if swapped then
+    for i, h in ipairs(list) do
+      list[i] = { h[3], h[4], h[1], h[2] }
     end
   end
   return list
@@ -83,13 +94,13 @@ function M.expr()
   local list
   -- Before the first use Neovim asks about two files of one line each, to see whether this works.
   if not (old == "line1\n" and new == "line2\n") and M.source then
-    local hunks, host_lines, sandbox_lines = M.source()
+    local hunks, host_lines, sandbox_lines, apart = M.source()
     if hunks then
       local a, b = count_lines(old), count_lines(new)
       if a == host_lines and b == sandbox_lines then
-        list = from_engine(hunks, false)
+        list = M.list(hunks, apart or {}, false)
       elseif a == sandbox_lines and b == host_lines then
-        list = from_engine(hunks, true)
+        list = M.list(hunks, apart or {}, true)
       end
     end
   end

@@ -14,7 +14,7 @@ local sessions = require("sandbox.review.session")
 
 local M = {}
 
----@return sandbox.Hunk[]?, integer?, integer?
+---@return sandbox.Hunk[]?, integer?, integer?, integer[][]?
 differ.source = function()
   local session = sessions.in_tab()
   local file = session and session.file
@@ -24,7 +24,7 @@ differ.source = function()
   local function lines(side)
     return (file[side].text or "") == "" and 0 or vim.api.nvim_buf_line_count(session.bufs[side])
   end
-  return file.hunks, lines("host"), lines("sandbox")
+  return file.hunks, lines("host"), lines("sandbox"), file.apart
 end
 
 ---@param session sandbox.Session

@@ -15,7 +15,8 @@ local M = {}
 ---@field from? string
 ---@field kind string "" when there is no change any more
 ---@field conflict boolean
----@field base string
+---@field base string "same", "known" or "unknown"
+---@field apart? integer[][] where only the host changed: host start and count, sandbox start and count
 ---@field sensitive? { level: string, reason: string }
 ---@field host sandbox.Side
 ---@field sandbox sandbox.Side

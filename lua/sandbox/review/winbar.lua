@@ -66,7 +66,10 @@ function M.draw(session, obstacle)
   if obstacle then
     table.insert(notes, { obstacle, "SandboxSensitive" })
   end
-  if file.conflict then
+  local hunk = session.selected and file.hunks[session.selected]
+  if hunk and hunk.conflict then
+    table.insert(notes, { "conflict: the host changed this too", "SandboxConflict" })
+  elseif file.conflict then
     table.insert(notes, { "host changed too", "SandboxConflict" })
   end
   if description then
