@@ -95,11 +95,11 @@ func (s *Set) Get(path string) (Record, bool) {
 func (s *Set) build() {
 	s.index = make(map[string]int, len(s.data)/128)
 	for at := 0; at < len(s.data); {
-		path, gone, n, ok := peek(s.data[at:])
+		path, flags, n, ok := peek(s.data[at:])
 		if !ok {
 			break // a torn tail: what follows was not finished
 		}
-		if gone {
+		if flags&flagGone != 0 {
 			delete(s.index, string(path))
 		} else {
 			s.index[string(path)] = at

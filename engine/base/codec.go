@@ -92,15 +92,16 @@ func numberOf(t entry.Type) int {
 	return 0
 }
 
-// peek gives the path of the first record in data and where the next begins.
-func peek(data []byte) (path []byte, gone bool, next int, ok bool) {
+// peek gives path and flags of the first record in data and where the next
+// begins.
+func peek(data []byte) (path []byte, flags byte, next int, ok bool) {
 	body, ok := bodyOf(data)
 	if !ok {
-		return nil, false, 0, false
+		return nil, 0, 0, false
 	}
 	c := cursor{rest: body[1:]}
 	path = c.text()
-	return path, body[0]&flagGone != 0, headerBytes + len(body), !c.bad
+	return path, body[0], headerBytes + len(body), !c.bad
 }
 
 func bodyOf(data []byte) ([]byte, bool) {

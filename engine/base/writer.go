@@ -38,19 +38,55 @@ func NewWriter(dir string) (*Writer, error) {
 		return nil, fault.Wrap(fault.Failed, "make", dir, err)
 	}
 	w := &Writer{dir: dir}
-	for _, f := range []struct {
-		to   **os.File
-		name string
-		flag int
-	}{{&w.lock, "lock", 0}, {&w.log, logFile, os.O_APPEND}, {&w.pack, packFile, os.O_APPEND}} {
-		fd, err := os.OpenFile(filepath.Join(dir, f.name), os.O_RDWR|os.O_CREATE|f.flag|unix.O_NOFOLLOW, 0o600)
-		if err != nil {
-			w.Close()
-			return nil, fault.Wrap(fault.Failed, "open", filepath.Join(dir, f.name), err)
-		}
-		*f.to = fd
+	var err error
+	if w.lock, err = w.open("lock", 0); err == nil {
+		err = w.reopen()
+	}
+	if err != nil {
+		w.Close()
+		return nil, err
 	}
 	return w, nil
+}
+
+func (w *Writer) open(name string, flag int) (*os.File, error) {
+	path := filepath.Join(w.dir, name)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|flag|unix.O_NOFOLLOW, 0o600)
+	return f, fault.Wrap(fault.Failed, "open", path, err)
+}
+
+// reopen opens the files that stand there now: another writer may have
+// exchanged them.
+func (w *Writer) reopen() error {
+	for _, f := range []struct {
+		at   **os.File
+		name string
+	}{{&w.log, logFile}, {&w.pack, packFile}} {
+		if *f.at != nil {
+			_ = (*f.at).Close()
+		}
+		var err error
+		if *f.at, err = w.open(f.name, os.O_APPEND); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exchanged reports whether another writer has put other files in the place of
+// those that are open.
+func (w *Writer) exchanged() bool {
+	for _, f := range []*os.File{w.log, w.pack} {
+		mine, err := f.Stat()
+		if err != nil {
+			return true
+		}
+		there, err := os.Lstat(f.Name())
+		if err != nil || !os.SameFile(mine, there) {
+			return true
+		}
+	}
+	return false
 }
 
 // Close closes the files. What was not flushed is lost.
@@ -104,6 +140,11 @@ func (w *Writer) begin() error {
 		break
 	}
 	w.locked = true
+	if w.exchanged() {
+		if err := w.reopen(); err != nil {
+			return err
+		}
+	}
 	info, err := w.pack.Stat()
 	if err != nil {
 		return fault.Wrap(fault.Failed, "look at", w.pack.Name(), err)
@@ -170,10 +211,7 @@ func (w *Writer) Flush() error {
 	if !w.locked {
 		return nil
 	}
-	defer func() {
-		w.buf, w.content, w.locked = w.buf[:0], w.content[:0], false
-		_ = unix.Flock(int(w.lock.Fd()), unix.LOCK_UN)
-	}()
+	defer w.unlock()
 	if len(w.content) > 0 {
 		if _, err := w.pack.Write(w.content); err != nil {
 			return fault.Wrap(fault.Failed, "write", w.pack.Name(), err)
@@ -190,4 +228,9 @@ func (w *Writer) Flush() error {
 		return fault.Wrap(fault.Failed, "look at", w.log.Name(), err)
 	}
 	return w.note(info.Size())
+}
+
+func (w *Writer) unlock() {
+	w.buf, w.content, w.locked = w.buf[:0], w.content[:0], false
+	_ = unix.Flock(int(w.lock.Fd()), unix.LOCK_UN)
 }

@@ -20,8 +20,7 @@ type verdict struct {
 func (st *step) judge(c *Change, name string) verdict {
 	d, s := st.d, st.s
 	up, lo := c.Sandbox, c.Host
-	r, known := s.tree.Base.Get(c.Path)
-	known = known && c.From == "" && !r.Deleted
+	r, known := s.tree.Base.Get(c.hostPath())
 	switch {
 	case !known && !lo.Exists():
 		return verdict{base: BaseSame}
@@ -49,27 +48,28 @@ func (st *step) judge(c *Change, name string) verdict {
 	return verdict{base: BaseKnown, conflict: true}
 }
 
-// deletedSince is when a whiteout was made, by the base's word if it has one.
-func (st *step) deletedSince(path string, up entry.Entry) (since int64, r base.Record) {
-	since = whiteoutSince(up)
-	if r, ok := st.s.tree.Base.Get(path); ok && r.Deleted {
-		return max(since, r.SinceNs), r
+// judgeDeleted finds out whether the host changed what the sandbox deleted.
+func (st *step) judgeDeleted(c *Change, lower int, name string, gone deletion) {
+	r, known := st.s.tree.Base.Get(c.hostPath())
+	known = known && r.Host.Type != entry.Dir && c.Host.Type != entry.Dir
+	switch {
+	case known && (r.SameHost(c.Host) || samePrint(lower, name, c.Host, r)):
+		c.Base = BaseSame
+	case known && r.Print != "" && !gone.marks.covers(c.Host.CtimeNs, clockStep):
+		c.Base, c.Conflict = BaseKnown, true
+	case gone.overtaken(c.Host):
+		c.Base, c.Conflict = BaseUnknown, true
+	default:
+		c.Base = BaseSame
 	}
-	return since, base.Record{}
 }
 
-// sameAsDeleted reports whether the host's entry has the content that it had
-// when the sandbox deleted it, whatever its times say.
-func (st *step) sameAsDeleted(name string, lo entry.Entry, r base.Record) bool {
-	if !r.Deleted {
+// samePrint reports whether a host's entry has the content of a record,
+// whatever its times say.
+func samePrint(lower int, name string, lo entry.Entry, r base.Record) bool {
+	if r.Print == "" || lo.Type != r.Host.Type || (lo.Type == entry.File && lo.Size != r.Host.Size) {
 		return false
 	}
-	if r.SameHost(lo) {
-		return true
-	}
-	if r.Print == "" || lo.Type != r.Host.Type || lo.Size != r.Host.Size {
-		return false
-	}
-	p, err := entry.PrintOf(st.d.lower, name)
+	p, err := entry.PrintOf(lower, name)
 	return err == nil && p == r.Print
 }

@@ -192,11 +192,11 @@ func (st *step) one(name string) bool {
 		// In a directory that hides the lower one it means nothing, and so it
 		// does where the host has nothing (any more).
 		if lo.Exists() && !d.hidden {
-			since, r := st.deletedSince(join(d.path, name), up)
-			st.deleted(d.lower, name, d.from(name), lo, join(d.upperPath, name), deletion{since: since, marks: d.marks})
-			if row := &st.rows[len(st.rows)-1]; row.Conflict && st.sameAsDeleted(name, lo, r) {
-				row.Base, row.Conflict = BaseSame, false
+			gone := deletion{since: whiteoutSince(up), marks: d.marks}
+			if r, ok := st.s.tree.Base.Get(d.hostChild(name)); ok && r.Deleted {
+				gone.since = max(gone.since, r.SinceNs)
 			}
+			st.deleted(d.lower, name, d.from(name), lo, join(d.upperPath, name), gone)
 		}
 		return false
 	case up.Type == entry.Dir:
@@ -219,14 +219,12 @@ func (st *step) xattrWhiteout(name string, up entry.Entry) bool {
 // deleted adds a row, and for a directory all that the host has below it.
 func (st *step) deleted(lower int, name, from string, lo entry.Entry, upperPath string, gone deletion) {
 	d := st.d
-	st.rows = append(st.rows, Change{
+	c := Change{
 		Path: join(d.path, name), From: from, Kind: Deleted, Upper: upperPath,
 		Host: lo, Sandbox: entry.Entry{Type: entry.None}, Added: -1, Removed: -1,
-		Base: BaseSame,
-	})
-	if row := &st.rows[len(st.rows)-1]; gone.overtaken(lo) {
-		row.Base, row.Conflict = BaseUnknown, true
 	}
+	st.judgeDeleted(&c, lower, name, gone)
+	st.rows = append(st.rows, c)
 	if lo.Type == entry.Dir {
 		st.below(lower, name, from, gone)
 	}

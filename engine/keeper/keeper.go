@@ -10,10 +10,13 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"sandbox/engine/base"
 	"sandbox/engine/launch"
 	"sandbox/engine/store"
 )
@@ -39,7 +42,7 @@ func Main(args []string) int {
 	}
 	defer func() { _ = lock.Close() }()
 	clearUp(dir, work)
-	watch(dir)
+	watch(dir, work)
 	if err := launch.Sync(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		log.Print(err)
 	}
@@ -51,9 +54,13 @@ func Main(args []string) int {
 
 // watch writes down the bases of what programs change until init has ended. It
 // is polite: who waits for a program inside does not wait for it.
-func watch(dir store.Dir) {
-	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, 10)
-	k, err := newKeeping(dir)
+func watch(dir store.Dir, work string) {
+	yieldTo()
+	meta, err := dir.LoadMeta()
+	var k *keeping
+	if err == nil {
+		k, err = newKeeping(meta.Tree(dir), dir.Path(base.Dir), launch.KeeperPidfd, begunAt(work))
+	}
 	if err != nil {
 		log.Print(err) // then bases are unknown, and the times of files must do
 		waitFor(launch.KeeperPidfd, -1)
@@ -62,6 +69,24 @@ func watch(dir store.Dir) {
 	defer k.close()
 	for !k.ended() {
 	}
+}
+
+// begunAt is when the run began: it is in the name of its work directory.
+func begunAt(work string) int64 {
+	ns, _ := strconv.ParseInt(strings.TrimPrefix(work, "work."), 36, 64)
+	return min(ns, time.Now().UnixNano())
+}
+
+// yieldTo lets others have the processor and the disk first. It is asked for
+// the whole process group, which is this process with all of its threads: for a
+// process the kernel would take the one thread that asks.
+func yieldTo() {
+	if unix.Getpgrp() != os.Getpid() {
+		return
+	}
+	_ = unix.Setpriority(unix.PRIO_PGRP, 0, 10)
+	const whoGroup, bestEffort, last = 2, 2 << 13, 7
+	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, whoGroup, 0, bestEffort|last)
 }
 
 // clearUp removes what runs that were killed have left. While init lives nobody

@@ -9,42 +9,39 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sandbox/engine/base"
+	"sandbox/engine/changes"
 	"sandbox/engine/fault"
-	"sandbox/engine/launch"
-	"sandbox/engine/store"
 )
 
 // keeping is the watch over one run of a sandbox.
 type keeping struct {
+	init    int // its pidfd
 	barrier string
 	capture *capture
 	watcher *watcher
 	buf     []byte
 }
 
-func newKeeping(dir store.Dir) (*keeping, error) {
-	meta, err := dir.LoadMeta()
-	if err != nil {
-		return nil, err
-	}
-	k := &keeping{barrier: dir.Path(base.Dir, base.BarrierDir), buf: make([]byte, 64<<10)}
-	if k.capture, err = newCapture(dir.Path(base.Dir)); err != nil {
-		return nil, err
+// newKeeping begins to watch over a sandbox that init serves since a moment.
+// init is its pidfd.
+func newKeeping(tree changes.Tree, dir string, init int, since int64) (*keeping, error) {
+	k := &keeping{init: init, barrier: filepath.Join(dir, base.BarrierDir), buf: make([]byte, 64<<10)}
+	var err error
+	if k.capture, err = newCapture(dir, tree.Xattr, since); err != nil {
+		return nil, fault.Wrap(fault.Failed, "open", dir, err)
 	}
 	if err := os.Mkdir(k.barrier, 0o700); err != nil && !os.IsExist(err) {
+		k.capture.w.Close()
 		return nil, fault.Wrap(fault.Failed, "make", k.barrier, err)
 	}
-	tree := meta.Tree(dir)
 	if k.watcher, err = newWatcher(tree, k.barrier, k.capture); err != nil {
-		return nil, fault.Wrap(fault.Failed, "watch", dir.Path(), err)
+		k.capture.w.Close()
+		return nil, fault.Wrap(fault.Failed, "watch", tree.Storage, err)
 	}
 	k.watcher.begin(tree)
 	k.capture.begun()
 	k.drain()
-	ents, _ := os.ReadDir(k.barrier) // those who waited before the watch was there
-	for _, e := range ents {
-		k.release([]string{e.Name()})
-	}
+	k.release(k.watcher.waiting()) // those who waited before the watch was there
 	return k, nil
 }
 
@@ -58,7 +55,7 @@ func (k *keeping) close() {
 // has ended.
 func (k *keeping) ended() bool {
 	fds := []unix.PollFd{
-		{Fd: launch.KeeperPidfd, Events: unix.POLLIN},
+		{Fd: int32(k.init), Events: unix.POLLIN},       //nolint:gosec // a descriptor
 		{Fd: int32(k.watcher.fd), Events: unix.POLLIN}, //nolint:gosec // a descriptor
 	}
 	if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
@@ -70,19 +67,22 @@ func (k *keeping) ended() bool {
 	return fds[0].Revents != 0
 }
 
-// drain handles events until there are none.
+// drain handles events until there are none. Each batch is written down at
+// once, and who waits for it may go: a program that is busy must not hold up
+// who looks at what it did.
 func (k *keeping) drain() {
-	var markers []string
+	k.watcher.woken = time.Now().UnixNano()
+	k.capture.follow()
 	for {
 		now := time.Now()
-		found, more := k.watcher.read(k.buf)
-		markers = append(markers, found...)
+		markers, more := k.watcher.read(k.buf)
 		if !more {
 			k.capture.settled(now)
-			break
+			return
 		}
+		k.capture.flush()
+		k.release(markers)
 	}
-	k.release(markers)
 }
 
 // release lets those go who waited for what is written down now.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"log"
+	"os"
 	"strconv"
 	"strings"
 
@@ -14,18 +15,21 @@ import (
 )
 
 // watchMask is what says that a path was touched for the first time: a copy-up
-// and a new file are CREATE or MOVED_TO, a whiteout is MOVED_TO, and DELETE
-// leaves the path to the host again. Writes to what is there already wake
-// nobody.
-const watchMask = unix.IN_CREATE | unix.IN_MOVED_TO | unix.IN_DELETE | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW | unix.IN_EXCL_UNLINK
+// and a new file are CREATE or MOVED_TO, a whiteout is MOVED_TO, or comes
+// without a word where a MOVED_FROM was, and DELETE leaves the path to the host
+// again. Writes to what is there already wake nobody.
+const watchMask = unix.IN_CREATE | unix.IN_MOVED_TO | unix.IN_MOVED_FROM | unix.IN_DELETE | unix.IN_ONLYDIR | unix.IN_EXCL_UNLINK
 
 // place is a watched directory of an upper tree.
 type place struct {
 	layer *layer
 	path  string // in the sandbox
-	// lower says that the host has a directory there, so that what appears in
-	// it may have a base.
-	lower bool
+	// host is where the host has its content, which is not path below a directory
+	// that the kernel renamed; "" when the host has no such directory, so that
+	// what appears in it has no base.
+	host string
+	// hidden says that the sandbox sees nothing of what the host has there.
+	hidden bool
 }
 
 // layer is one upper tree, held open.
@@ -39,10 +43,16 @@ type watcher struct {
 	fd      int // inotify
 	places  map[int32]place
 	barrier int32
-	stops   map[string]bool
-	host    int // "/" of the host
-	full    bool
-	capture *capture
+	// barrierDir is where those who wait for us leave their markers.
+	barrierDir string
+	stops      map[string]bool
+	host       int // "/" of the host
+	xattr      string
+	full       bool
+	layers     []*layer
+	capture    *capture
+	// woken is when a drain began whose first event is yet to come; 0 after it.
+	woken int64
 }
 
 func newWatcher(tree changes.Tree, barrierDir string, c *capture) (*watcher, error) {
@@ -50,7 +60,7 @@ func newWatcher(tree changes.Tree, barrierDir string, c *capture) (*watcher, err
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{fd: fd, places: map[int32]place{}, stops: map[string]bool{}, capture: c}
+	w := &watcher{fd: fd, places: map[int32]place{}, stops: map[string]bool{}, xattr: tree.Xattr, capture: c, barrierDir: barrierDir}
 	for _, l := range tree.Layers {
 		w.stops[l.Host] = true
 	}
@@ -73,6 +83,9 @@ func newWatcher(tree changes.Tree, barrierDir string, c *capture) (*watcher, err
 func (w *watcher) close() {
 	_ = unix.Close(w.fd)
 	_ = unix.Close(w.host)
+	for _, l := range w.layers {
+		_ = unix.Close(l.root)
+	}
 }
 
 // begin watches all that is there, and captures what is not too late for.
@@ -91,23 +104,38 @@ func (w *watcher) begin(tree changes.Tree) {
 		if err != nil {
 			continue // nothing is mounted over it in this run
 		}
-		w.enter(&layer{Layer: l, root: root}, l.Host)
+		w.layers = append(w.layers, &layer{Layer: l, root: root})
 	}
+	w.again()
+}
+
+// again looks at everything, because nothing is known yet or events were lost.
+func (w *watcher) again() {
+	w.capture.late = true
+	defer func() { w.capture.late = false }()
+	for _, l := range w.layers {
+		w.enter(place{layer: l, path: l.Host, host: l.Host})
+	}
+}
+
+// below is the path in the upper tree that stands for a path of the sandbox.
+func (l *layer) below(path string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(path, l.Host), "/")
 }
 
 // enter watches a directory and everything below it, and looks at what is in
 // it already: between the making of a directory and its watch no event comes.
-func (w *watcher) enter(l *layer, path string) {
-	rel := strings.TrimPrefix(strings.TrimPrefix(path, l.Host), "/")
-	fd, err := entry.OpenBeneath(l.root, rel, unix.O_RDONLY|unix.O_DIRECTORY)
+// p is what its parent says of it.
+func (w *watcher) enter(p place) {
+	fd, err := entry.OpenBeneath(p.layer.root, p.layer.below(p.path), unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return // gone again
+		w.capture.covering(p.host) // it may be closed to us, and hold what has a base
+		return
 	}
 	defer unix.Close(fd)
-	p := place{layer: l, path: path}
-	if lower, err := entry.OpenDirNoLinks(w.host, path); err == nil {
-		p.lower = true
-		_ = unix.Close(lower)
+	w.mark(&p, fd)
+	if p.hidden {
+		w.capture.covering(p.host)
 	}
 	w.watch(fd, p)
 	names, err := entry.ReadDir(fd)
@@ -119,11 +147,46 @@ func (w *watcher) enter(l *layer, path string) {
 	}
 }
 
+// mark corrects what a directory's parent says of it by what overlayfs wrote on
+// the directory itself.
+func (w *watcher) mark(p *place, fd int) {
+	if to := w.attr(fd, "redirect"); to != "" {
+		p.hidden = false
+		if to[0] == '/' {
+			p.host = join(strings.TrimSuffix(p.layer.Host, "/"), to[1:])
+		} else if p.host != "" {
+			p.host = join(parent(p.host), to)
+		}
+	} else if w.attr(fd, "opaque") == "y" {
+		p.hidden = true
+	}
+	if p.host == "" {
+		return
+	}
+	lower, err := entry.OpenDirNoLinks(w.host, p.host)
+	if err != nil {
+		p.host = ""
+		return
+	}
+	_ = unix.Close(lower)
+}
+
+// attr reads one of overlayfs's own attributes. Programs inside cannot write
+// them: theirs are stored under another name.
+func (w *watcher) attr(fd int, name string) string {
+	var b [unix.PathMax]byte
+	n, err := unix.Fgetxattr(fd, w.xattr+name, b[:])
+	if err != nil {
+		return ""
+	}
+	return string(b[:n])
+}
+
 func (w *watcher) watch(fd int, p place) {
 	if w.full {
 		return
 	}
-	wd, err := unix.InotifyAddWatch(w.fd, "/proc/self/fd/"+strconv.Itoa(fd), watchMask&^unix.IN_DONT_FOLLOW)
+	wd, err := unix.InotifyAddWatch(w.fd, "/proc/self/fd/"+strconv.Itoa(fd), watchMask)
 	if err != nil {
 		if errors.Is(err, unix.ENOSPC) {
 			w.full = true
@@ -131,7 +194,7 @@ func (w *watcher) watch(fd int, p place) {
 		}
 		return
 	}
-	w.places[int32(wd)] = p
+	w.places[int32(wd)] = p //nolint:gosec // the kernel's own number
 }
 
 // look deals with one name of an upper directory.
@@ -144,14 +207,13 @@ func (w *watcher) look(p place, dirfd int, name string) {
 	if err != nil || !up.Exists() {
 		return
 	}
-	if up.Type == entry.Dir {
-		w.enter(p.layer, path)
-		if !p.lower {
-			return
-		}
+	host := ""
+	if p.host != "" {
+		host = join(p.host, name)
+		w.capture.touched(w.host, host, dirfd, name, up)
 	}
-	if p.lower {
-		w.capture.touched(w.host, path, up)
+	if up.Type == entry.Dir {
+		w.enter(place{layer: p.layer, path: path, host: host, hidden: p.hidden})
 	}
 }
 
@@ -170,8 +232,11 @@ func (w *watcher) read(buf []byte) (markers []string, more bool) {
 		at += unix.SizeofInotifyEvent + size
 		switch {
 		case mask&unix.IN_Q_OVERFLOW != 0:
+			// Events of those who wait may be among what was lost.
+			markers = append(markers, w.waiting()...)
 			w.again()
 		case wd == w.barrier:
+			w.woken = 0
 			markers = append(markers, name)
 		case mask&unix.IN_IGNORED != 0:
 			delete(w.places, wd)
@@ -182,40 +247,69 @@ func (w *watcher) read(buf []byte) (markers []string, more bool) {
 	return markers, true
 }
 
+// waiting are the markers of those who wait now.
+func (w *watcher) waiting() []string {
+	ents, _ := os.ReadDir(w.barrierDir)
+	var markers []string
+	for _, e := range ents {
+		markers = append(markers, e.Name())
+	}
+	return markers
+}
+
 func (w *watcher) event(wd int32, mask uint32, name string) {
 	p, ok := w.places[wd]
 	if !ok || name == "" {
 		return
 	}
 	if mask&unix.IN_DELETE != 0 {
-		w.capture.left(join(p.path, name))
+		// In a hidden directory nothing of the host's comes to light, so what
+		// the sandbox began with remains what it was.
+		if p.host != "" && !p.hidden {
+			w.capture.left(join(p.host, name))
+		}
 		return
 	}
-	if !p.lower && mask&unix.IN_ISDIR == 0 {
+	if p.host == "" && mask&unix.IN_ISDIR == 0 {
 		return // the host has nothing there
 	}
-	rel := strings.TrimPrefix(strings.TrimPrefix(p.path, p.layer.Host), "/")
-	fd, err := entry.OpenBeneath(p.layer.root, rel, unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := entry.OpenBeneath(p.layer.root, p.layer.below(p.path), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
+		// What was deleted one by one is gone with its directory by now.
+		if p.host != "" && !w.stops[join(p.path, name)] {
+			w.capture.touched(w.host, join(p.host, name), -1, name, whiteout)
+		}
 		return
 	}
 	defer unix.Close(fd)
+	w.first(fd)
 	w.look(p, fd, name)
 }
 
-// again looks at everything once more: events were lost.
-func (w *watcher) again() {
-	seen := map[*layer]bool{}
-	for _, p := range w.places {
-		seen[p.layer] = true
+var whiteout = entry.Entry{Type: entry.Char}
+
+// first uses that a directory says when its names changed last. For the first
+// event after a rest that is when it happened, so that what came before is
+// older: without it a host file that was edited during the rest, and deleted
+// inside afterwards, would look like one that was edited after its deletion.
+func (w *watcher) first(dirfd int) {
+	woken := w.woken
+	w.woken = 0
+	if woken == 0 {
+		return
 	}
-	for l := range seen {
-		w.enter(l, l.Host)
+	if e, err := entry.OfFd(dirfd); err == nil && e.MtimeNs <= woken {
+		w.capture.quiet = max(w.capture.quiet, e.MtimeNs)
 	}
 }
 
+func parent(path string) string {
+	dir, _ := entry.Split(path)
+	return dir
+}
+
 func join(dir, name string) string {
-	if dir == "/" {
+	if dir == "/" || dir == "" {
 		return "/" + name
 	}
 	return dir + "/" + name
