@@ -5,13 +5,16 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"sandbox/engine/apply"
 	"sandbox/engine/changes"
 	"sandbox/engine/diff"
 	"sandbox/engine/entry"
+	"sandbox/engine/ignore"
 )
 
 // Engine is a storage directory full of sandboxes.
@@ -55,7 +58,7 @@ type Query struct {
 	Dir      string   // directory that patterns are relative to
 	Patterns []string // none: everything below Dir
 	All      bool     // everything, wherever it is
-	Ignored  bool
+	Ignored  bool     // also what ignore rules leave out
 	Counts   bool // fill Added and Removed
 }
 
@@ -63,9 +66,42 @@ type Query struct {
 type Changes struct {
 	Matching []changes.Change
 	External int // changes that the query did not match
-	Ignored  int
+	// Ignored counts what matched and was left out by an ignore rule, IgnoredBy
+	// tells by which kinds, the most frequent first. ExternalIgnored did not
+	// match; External leaves it out.
+	Ignored         int
+	IgnoredBy       []IgnoredBy
+	ExternalIgnored int
 	// Unreadable are directories of the sandbox that could not be looked into.
 	Unreadable []string
+}
+
+// IgnoredBy counts the changes that one kind of rule left out.
+type IgnoredBy struct {
+	Kind    ignore.Kind
+	Changed bool // the rules are in a file that the sandbox changed
+	Count   int
+	Marked  int // how many of them are sensitive (of level mark)
+}
+
+// WhyIgnored says by which rules changes were left out, "" when none were:
+// "9 by .gitignore, 3 built-in noise".
+func (c Changes) WhyIgnored() string {
+	parts := make([]string, len(c.IgnoredBy))
+	for i, n := range c.IgnoredBy {
+		text := "by " + string(n.Kind)
+		switch {
+		case n.Kind == ignore.Noise:
+			text = string(n.Kind)
+		case n.Changed:
+			text = "by a " + string(n.Kind) + " that changed in the sandbox"
+		}
+		parts[i] = fmt.Sprintf("%d %s", n.Count, text)
+		if n.Marked > 0 {
+			parts[i] += fmt.Sprintf(" (%d of them ⚠)", n.Marked)
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // FileDiff is one path compared.

@@ -41,15 +41,16 @@ type decision func(context.Context, apply.Env, []apply.Selection, apply.Options)
 
 func (e *Engine) decide(ctx context.Context, what, name string, o DecideOptions, do decision) (apply.Result, error) {
 	return e.operate(ctx, what, name, func(b *box, env apply.Env) (apply.Result, error) {
-		selected, skipped, err := b.choose(ctx, what, o)
+		selected, left, err := b.choose(ctx, what, o)
 		if err != nil {
 			return apply.Result{}, err
 		}
 		if len(selected) == 0 {
-			return apply.Result{Skipped: skipped}, nil
+			return left, nil
 		}
 		r, err := do(ctx, env, selected, apply.Options{Special: o.Special, SkipConflicts: o.SkipConflicts})
-		r.Skipped = append(skipped, r.Skipped...)
+		r.Skipped = append(left.Skipped, r.Skipped...)
+		r.Ignored, r.WhyIgnored = left.Ignored, left.WhyIgnored
 		return r, err
 	})
 }
@@ -105,24 +106,26 @@ func places(done []apply.Row) []string {
 	return out
 }
 
-// choose turns the wishes into selections.
-func (b *box) choose(ctx context.Context, what string, o DecideOptions) ([]apply.Selection, []apply.Skip, error) {
+// choose turns the wishes into selections. The result that it gives tells what
+// was left alone.
+func (b *box) choose(ctx context.Context, what string, o DecideOptions) ([]apply.Selection, apply.Result, error) {
+	var left apply.Result
 	if o.Decisions != nil {
 		selected, err := b.decided(ctx, what, o.Decisions)
-		return selected, nil, err
+		return selected, left, err
 	}
 	found, m, err := b.query(ctx, o.Query)
 	if err != nil {
-		return nil, nil, err
+		return nil, left, err
 	}
+	left.Ignored, left.WhyIgnored = found.Ignored, found.WhyIgnored()
 	var list []*changes.Change
-	var skipped []apply.Skip
 	var held []changes.Change
 	for i := range found.Matching {
 		c := &found.Matching[i]
 		if c.Sensitive != nil && c.Sensitive.Level == sensitive.LevelHold && !o.Sensitive && !m.names(c) {
 			held = append(held, *c)
-			skipped = append(skipped, apply.Skip{Path: c.Path, Reason: "held back: " + c.Sensitive.Reason + "; name it exactly, or use --sensitive"})
+			left.Skipped = append(left.Skipped, apply.Skip{Path: c.Path, Reason: "held back: " + c.Sensitive.Reason + "; name it exactly, or use --sensitive"})
 			continue
 		}
 		list = append(list, c)
@@ -130,12 +133,12 @@ func (b *box) choose(ctx context.Context, what string, o DecideOptions) ([]apply
 	selected := make([]apply.Selection, 0, len(list))
 	for _, c := range list {
 		if h := takesAlong(*c, held); h != "" {
-			skipped = append(skipped, apply.Skip{Path: c.Path, Reason: "held back: it would take " + h + " along"})
+			left.Skipped = append(left.Skipped, apply.Skip{Path: c.Path, Reason: "held back: it would take " + h + " along"})
 			continue
 		}
 		selected = append(selected, apply.Selection{Change: *c})
 	}
-	return selected, skipped, nil
+	return selected, left, nil
 }
 
 // takesAlong gives the first held path that doing c as a whole would do too:

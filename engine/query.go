@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"path"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -35,11 +36,23 @@ func (b *box) query(ctx context.Context, q Query) (Changes, *matcher, error) {
 	if err != nil {
 		return Changes{}, nil, err
 	}
-	found := Changes{Matching: []changes.Change{}, Ignored: set.Ignored, Unreadable: set.Unreadable}
+	found := Changes{Matching: []changes.Change{}, Unreadable: set.Unreadable}
+	b.markIgnored(set)
+	left := tally{}
 	wanted := make([]bool, len(set.Changes))
 	for i := range set.Changes {
-		wanted[i] = m.match(&set.Changes[i])
+		c := &set.Changes[i]
+		wanted[i] = m.match(c)
+		switch {
+		case c.Ignored == nil || (wanted[i] && (q.Ignored || m.namesIgnored(c))):
+		case wanted[i]:
+			left.add(c)
+			wanted[i] = false
+		default:
+			found.ExternalIgnored++
+		}
 	}
+	found.Ignored, found.IgnoredBy = left.total, left.list()
 	if err := m.unused(); err != nil {
 		return Changes{}, nil, err
 	}
@@ -61,6 +74,7 @@ func (b *box) query(ctx context.Context, q Query) (Changes, *matcher, error) {
 			found.External++
 		}
 	}
+	found.External -= found.Ignored + found.ExternalIgnored
 	return found, m, nil
 }
 
@@ -146,6 +160,25 @@ func (m *matcher) names(c *changes.Change) bool {
 	for _, p := range m.patterns {
 		if p.Names(c.Path) || (c.Kind == changes.Renamed && p.Names(c.From)) {
 			return true
+		}
+	}
+	return false
+}
+
+// namesIgnored reports whether a pattern is exactly the path of an ignored
+// change, or an ignored directory that it is in.
+func (m *matcher) namesIgnored(c *changes.Change) bool {
+	if m.names(c) {
+		return true
+	}
+	for _, p := range m.patterns {
+		for at := path.Dir(c.Path); pattern.Below(at, c.Ignored.Top); at = path.Dir(at) {
+			if p.Names(at) {
+				return true
+			}
+			if at == "/" {
+				break
+			}
 		}
 	}
 	return false

@@ -55,6 +55,9 @@ func changeTable(c changes.Change) table {
 	if c.Sensitive != nil {
 		row["sensitive"] = table{"level": string(c.Sensitive.Level), "reason": c.Sensitive.Reason}
 	}
+	if c.Ignored != nil {
+		row["ignored"] = c.Ignored.String()
+	}
 	return row
 }
 

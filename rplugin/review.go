@@ -18,10 +18,16 @@ import (
 // listed, never opened, is bound to the row that was listed.
 type review struct {
 	dir        string
-	all        bool
+	all        bool // also what is outside of dir
+	ignored    bool // also what ignore rules leave out
 	seq        int // of the newest list
 	byPath     map[string]changes.Change
 	operations []string // of this editor, oldest first
+}
+
+// query asks for what the panel lists.
+func (v review) query() engine.Query {
+	return engine.Query{Dir: v.dir, All: v.all, Ignored: v.ignored}
 }
 
 // reviews holds one review a sandbox.
@@ -43,7 +49,7 @@ func (r *reviews) with(name string, f func(*review)) {
 }
 
 // reviewOpen lists the changes of a sandbox and compares the file that is shown:
-// {name, dir, all, show}. It is called for every refresh, too.
+// {name, dir, all, ignored, show}. It is called for every refresh, too.
 func (h *host) reviewOpen(ctx context.Context, r request) (any, error) {
 	name, err := r.need("name")
 	if err != nil {
@@ -54,7 +60,7 @@ func (h *host) reviewOpen(ctx context.Context, r request) (any, error) {
 		return nil, err
 	}
 	h.watch.add(name)
-	h.reviews.with(name, func(v *review) { v.dir, v.all = dir, r.flag("all") })
+	h.reviews.with(name, func(v *review) { v.dir, v.all, v.ignored = dir, r.flag("all"), r.flag("ignored") })
 	return h.after(ctx, name, r.text("show"), nil)
 }
 
@@ -76,7 +82,10 @@ func (h *host) list(ctx context.Context, name, dir string, all bool) (table, err
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.engine.Changes(ctx, name, engine.Query{Dir: dir, All: all, Counts: true})
+	query := review{dir: dir, all: all}.query()
+	h.reviews.with(name, func(v *review) { query.Ignored = v.ignored })
+	query.Counts = true
+	found, err := h.engine.Changes(ctx, name, query)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +103,7 @@ func (h *host) list(ctx context.Context, name, dir string, all bool) (table, err
 		"files":   rows,
 		"outside": found.External,
 		"ignored": found.Ignored,
+		"why":     found.WhyIgnored(),
 	}
 	h.reviews.with(name, func(v *review) {
 		v.seq++
@@ -217,7 +227,7 @@ func (h *host) bind(ctx context.Context, name string, decisions []engine.Decisio
 	}
 	var listed review
 	h.reviews.with(name, func(v *review) { listed = *v })
-	found, err := h.engine.Changes(ctx, name, engine.Query{Dir: listed.dir, All: listed.all})
+	found, err := h.engine.Changes(ctx, name, listed.query())
 	if err != nil {
 		return err
 	}
@@ -244,7 +254,7 @@ func (h *host) everything(ctx context.Context, name string, seq int64) ([]engine
 	if seq != int64(listed.seq) || listed.byPath == nil {
 		return nil, nil, fault.New(fault.Stale, "decide", name, "the list is not the newest", "Look at the list again, then repeat.")
 	}
-	now, err := h.engine.Changes(ctx, name, engine.Query{Dir: listed.dir, All: listed.all})
+	now, err := h.engine.Changes(ctx, name, listed.query())
 	if err != nil {
 		return nil, nil, err
 	}

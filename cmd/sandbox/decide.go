@@ -64,6 +64,7 @@ func (a *app) findBlocks(ctx context.Context, e *engine.Engine, name string, q e
 	for _, id := range a.hunks {
 		missing[id] = true
 	}
+	q.Ignored = true // an id names its block
 	var out []engine.Decision
 	_, err := e.EachDiff(ctx, name, q, func(f engine.FileDiff) error {
 		d := engine.Decision{Path: f.Change.Path, Host: f.HostHash, Sandbox: f.SandboxHash}
@@ -127,6 +128,9 @@ func (a *app) report(dir, done, nothing string, r apply.Result) error {
 		if r.ID != "" {
 			d["id"] = r.ID
 		}
+		if r.Ignored > 0 {
+			d["ignored"] = r.Ignored
+		}
 		a.answer(d)
 		return a.finish()
 	}
@@ -140,6 +144,9 @@ func (a *app) report(dir, done, nothing string, r apply.Result) error {
 	}
 	for _, s := range r.Skipped {
 		a.notef("sandbox: skipped %s: %s", safeErr(shown(dir, s.Path)), safeErr(s.Reason))
+	}
+	if text := ignoredLine(r.Ignored, len(r.Done) > 0, r.WhyIgnored); text != "" {
+		a.notef("sandbox: %s; --ignored takes them, and so does naming them", text)
 	}
 	return a.finish()
 }

@@ -40,7 +40,7 @@ func diffAction(ctx context.Context, a *app) error {
 	}
 	outside := false
 	var notes []string
-	_, err = e.EachDiff(ctx, name, query, func(f engine.FileDiff) error {
+	found, err := e.EachDiff(ctx, name, query, func(f engine.FileDiff) error {
 		outside = outside || !engine.Below(f.Change.Path, dir) || (f.Change.From != "" && !engine.Below(f.Change.From, dir))
 		if note := conflictNote(f); note != "" {
 			notes = append(notes, safeErr(shown(dir, f.Change.Path))+note)
@@ -58,6 +58,9 @@ func diffAction(ctx context.Context, a *app) error {
 	}
 	if outside {
 		a.notef("sandbox: paths outside the working directory are relative to /")
+	}
+	if text := ignoredLine(found.Ignored, len(found.Matching) > 0, found.WhyIgnored()); text != "" {
+		a.notef("sandbox: %s; --ignored shows them", text)
 	}
 	return a.finish()
 }

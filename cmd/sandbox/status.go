@@ -34,7 +34,10 @@ func status(ctx context.Context, a *app) error {
 	if a.json {
 		d := document{
 			"sandbox": name, "changes": changeRows(found.Matching),
-			"other": document{"external": found.External, "ignored": found.Ignored},
+			"other": document{
+				"external": found.External, "ignored": found.Ignored, "external_ignored": found.ExternalIgnored,
+				"ignored_by": ignoredRows(found),
+			},
 		}
 		if len(found.Unreadable) > 0 {
 			d["unreadable"] = found.Unreadable
@@ -51,8 +54,8 @@ func status(ctx context.Context, a *app) error {
 	if n := found.External; n > 0 {
 		a.printf("\n%s\n", count(n, "external or non-matching change"))
 	}
-	if n := found.Ignored; n > 0 {
-		a.printf("\n%s (--ignored shows them)\n", count(n, "ignored change"))
+	if text := ignoredLine(found.Ignored, len(found.Matching) > 0, found.WhyIgnored()); text != "" {
+		a.printf("\n%s; --ignored shows them\n", text)
 	}
 	for _, dir := range found.Unreadable {
 		a.notef("sandbox: cannot look into %s; changes below it are not listed", safeErr(dir))
@@ -77,6 +80,32 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// ignoredLine says how many changes ignore rules left out and why, "" for none.
+func ignoredLine(n int, more bool, why string) string {
+	var text string
+	switch {
+	case n == 0:
+		return ""
+	case n == 1:
+		text = "1 change is ignored: "
+	default:
+		text = fmt.Sprintf("%d changes are ignored: ", n)
+	}
+	if more {
+		text = strings.Replace(strings.Replace(text, " changes ", " more ", 1), " change ", " more ", 1)
+	}
+	return text + why
+}
+
+// ignoredRows tells by which rules changes were left out.
+func ignoredRows(found engine.Changes) []document {
+	rows := []document{}
+	for _, n := range found.IgnoredBy {
+		rows = append(rows, document{"by": n.Kind, "changed": n.Changed, "count": n.Count, "sensitive": n.Marked})
+	}
+	return rows
+}
+
 // changeRows are the changes of status --json.
 func changeRows(list []changes.Change) []document {
 	rows := make([]document, 0, len(list))
@@ -88,6 +117,14 @@ func changeRows(list []changes.Change) []document {
 		}
 		if c.Sensitive != nil {
 			row["sensitive"] = c.Sensitive
+		}
+		if r := c.Ignored; r != nil {
+			ignored := document{"by": r.Kind, "rule": r.Text}
+			if r.File != "" {
+				putText(ignored, "file", r.File)
+				ignored["line"] = r.Line
+			}
+			row["ignored"] = ignored
 		}
 		rows = append(rows, row)
 	}
@@ -187,6 +224,9 @@ func (a *app) notes(c changes.Change) string {
 			note = "⚠ held: " + m.Reason
 		}
 		out = append(out, note)
+	}
+	if c.Ignored != nil {
+		out = append(out, "ignored by "+a.safe(c.Ignored.String()))
 	}
 	return strings.Join(out, "  ")
 }

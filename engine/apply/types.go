@@ -46,6 +46,10 @@ type Result struct {
 	ID      string // of the journalled operation; "" when nothing was written
 	Done    []Row
 	Skipped []Skip
+	// Ignored counts what was chosen and left alone because of an ignore rule,
+	// WhyIgnored says which; set by package engine.
+	Ignored    int
+	WhyIgnored string
 }
 
 // Env is the sandbox that is worked on.

@@ -20,9 +20,6 @@ import (
 type Options struct {
 	// Home is the user's home directory, for the catalogue of sensitive paths.
 	Home string
-	// Ignore, when set, leaves out a change of which it returns true. It is
-	// not asked about sensitive ones.
-	Ignore func(*Change) bool
 	// NoRenames lists a moved file as one deleted and one added.
 	NoRenames bool
 }
@@ -89,30 +86,12 @@ func sorted(rows []Change) []Change {
 	return out
 }
 
-// finish marks sensitive rows and leaves ignored ones out.
+// finish marks sensitive rows.
 func finish(set *Set, opts Options) {
 	f := sensitive.Finder{Home: opts.Home}
 	for i := range set.Changes {
 		set.Changes[i].Sensitive = markOf(&set.Changes[i], &f)
 	}
-	if opts.Ignore == nil {
-		return
-	}
-	all := len(set.Changes)
-	kept := 0
-	for i := range set.Changes {
-		c := &set.Changes[i]
-		if c.Sensitive == nil && opts.Ignore(c) {
-			continue
-		}
-		if kept < i {
-			set.Changes[kept] = *c
-		}
-		kept++
-	}
-	clear(set.Changes[kept:])
-	set.Changes = set.Changes[:kept]
-	set.Ignored = all - kept
 }
 
 func markOf(c *Change, f *sensitive.Finder) *sensitive.Mark {

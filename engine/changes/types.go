@@ -5,6 +5,7 @@ package changes
 import (
 	"sandbox/engine/base"
 	"sandbox/engine/entry"
+	"sandbox/engine/ignore"
 	"sandbox/engine/sensitive"
 )
 
@@ -64,6 +65,9 @@ type Change struct {
 	// redirect (mode P): From is the host path of its content.
 	Redirect  bool
 	Sensitive *sensitive.Mark // nil for nearly all
+	// Ignored is the ignore rule that leaves the change out, nil for most. A
+	// scan does not ask for it.
+	Ignored *ignore.Reason
 	// Base says what is known about the host's version at the time of the
 	// copy-up: BaseSame, BaseKnown or BaseUnknown.
 	Base string
@@ -76,8 +80,6 @@ type Change struct {
 // Set is a change set in order of Path (bytewise).
 type Set struct {
 	Changes []Change
-	// Ignored counts changes that an ignore rule left out.
-	Ignored int
 	// Unreadable lists directories whose names could not be read, because a
 	// program took the permission away or the host never gave it: changes
 	// below them are missing here. In order.

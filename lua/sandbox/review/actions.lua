@@ -274,6 +274,9 @@ function M.open()
   elseif means.outside then
     session.all = not session.all
     decide.refresh(session)
+  elseif means.ignored then
+    session.ignored = not session.ignored
+    decide.refresh(session)
   end
 end
 

@@ -127,6 +127,7 @@ function M.refresh(session, after)
       name = session.name,
       dir = session.dir,
       all = session.all,
+      ignored = session.ignored,
       show = session.file and session.file.path or "",
     }, function(err, answer)
       if err then

@@ -159,6 +159,7 @@ local function start(list)
     name = list.name,
     dir = list.dir,
     all = list.all,
+    ignored = false,
     tab = tab,
     origin = origin,
     wins = wins,

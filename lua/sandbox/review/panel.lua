@@ -10,6 +10,7 @@ local namespace = vim.api.nvim_create_namespace("sandbox.panel")
 ---@field row? sandbox.Row
 ---@field directory? string absolute path; with a row, the row is that directory
 ---@field outside? boolean the folded rest
+---@field ignored? boolean what ignore rules leave out
 
 ---@type table<string, string[]> sign and highlight of each kind
 local signs = {
@@ -52,6 +53,9 @@ local function row_pieces(row, name, indent, width)
   end
   if row.sensitive then
     table.insert(tail, { " ⚠", "SandboxSensitive" })
+  end
+  if row.ignored then
+    table.insert(tail, { " ignored", "SandboxNote" })
   end
   local count = counts(row)
   if count ~= "" then
@@ -196,7 +200,10 @@ local function body(session)
     add({ { " ▾ outside is shown", "SandboxNote" } }, { outside = true })
   end
   if session.list.ignored > 0 then
-    add({ { (" %d ignored"):format(session.list.ignored), "SandboxNote" } }, {})
+    local text = (" ▸ ignored (%d: %s)"):format(session.list.ignored, session.list.why)
+    add({ { text, "SandboxNote" } }, { ignored = true })
+  elseif session.ignored then
+    add({ { " ▾ ignored is shown", "SandboxNote" } }, { ignored = true })
   end
   return lines, meaning
 end

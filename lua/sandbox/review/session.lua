@@ -33,6 +33,7 @@ local M = {}
 ---@field host string type
 ---@field sandbox string type
 ---@field sensitive? { level: string, reason: string }
+---@field ignored? string the rule that leaves it out
 
 ---@class sandbox.List
 ---@field name string
@@ -42,12 +43,14 @@ local M = {}
 ---@field running boolean
 ---@field files sandbox.Row[]
 ---@field outside integer
----@field ignored integer
+---@field ignored integer how many an ignore rule leaves out
+---@field why string by which rules
 
 ---@class sandbox.Session
 ---@field name string
 ---@field dir string
 ---@field all boolean whether the changes outside of dir are listed too
+---@field ignored boolean whether what ignore rules leave out is listed too
 ---@field tab integer
 ---@field origin { tab: integer, win: integer } where the user came from
 ---@field wins { panel: integer, host: integer, sandbox: integer }
