@@ -78,7 +78,7 @@ func lookUp(ctx context.Context, tree Tree, path string) (c Change, sure bool, e
 			c = row
 		}
 	}
-	half := (c.Kind == Added && movable(c.Sandbox)) || (c.Kind == Deleted && movable(c.Host))
+	half := (c.Kind == Added && alike(c.Sandbox, c.Sandbox)) || (c.Kind == Deleted && alike(c.Host, c.Host))
 	// With redirects, a place where something was may be where a renamed
 	// directory came from.
 	if tree.Xattr != UserXattr {

@@ -124,6 +124,7 @@ func (r *renames) identical(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.alongDirectories(prints)
 	for _, key := range []func(i int) string{
 		func(i int) string { return string(prints[i]) + "/" + path.Base(r.row(i).Path) },
 		func(i int) string { return string(prints[i]) },

@@ -212,6 +212,30 @@ func TestWhatProgramsDo(t *testing.T) {
 			nil,
 		},
 		{
+			"a directory moved by copy keeps the places in it",
+			[]string{"d/a", "1\n", "d/b", "content\n", "d/e", "", "d/s/c", "x\n", "d/s/init", "same\n", "d/init", "same\n", "d/z/init", "same\n"},
+			`cp -a d n; rm -r d; printf 'all\nnew\n' >n/a; echo more >n/e2; rm n/s/c`,
+			[]string{
+				"- d", "- d/s", "- d/s/c", "- d/z", "+ n", "> n/a < d/a", "> n/b < d/b", "> n/e < d/e", "+ n/e2",
+				"> n/init < d/init", "+ n/s", "> n/s/init < d/s/init", "+ n/z", "> n/z/init < d/z/init",
+			},
+			nil,
+		},
+		{
+			"a directory of which little is found elsewhere did not move",
+			[]string{"d/a", "1\n", "d/b", "2\n", "d/c", "3\n", "d/e", ""},
+			`mkdir n; mv d/a n/a; rm -r d; echo other >n/b; touch n/e`,
+			[]string{"- d", "- d/b", "- d/c", "- d/e", "+ n", "> n/a < d/a", "+ n/b", "+ n/e"},
+			nil,
+		},
+		{
+			"a part of a directory moved by copy",
+			[]string{"d/s/a", "1\n", "d/s/e", "", "d/x", "2\n"},
+			`mkdir n; cp -a d/s n/s; rm -r d`,
+			[]string{"- d", "- d/s", "- d/x", "+ n", "+ n/s", "> n/s/a < d/s/a", "> n/s/e < d/s/e"},
+			nil,
+		},
+		{
 			"mv of a directory",
 			[]string{"d/a", "content\n", "d/s/b", "other\n"},
 			`mv d e`,
