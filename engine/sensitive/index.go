@@ -26,8 +26,15 @@ type catalogueIndex struct {
 	exact [anchors]map[string]Mark // the place is the end of the path
 	tree  [anchors]map[string]Mark // the path itself and all below
 	above [anchors]map[string]Mark // directories above a place
+	begin []beginning              // few: all are tried for a path in a home
 	// longest is the largest number of components of a place of anchorAny.
 	longest int
+}
+
+// beginning is a place in a home directory that a star ends.
+type beginning struct {
+	prefix string
+	mark   Mark
 }
 
 func buildIndex() *catalogueIndex {
@@ -51,6 +58,10 @@ func (x *catalogueIndex) add(place string, m Mark) {
 		a, key = anchorHome, place[2:]
 	case strings.HasPrefix(place, "/"):
 		a = anchorRoot
+	}
+	if prefix, ok := strings.CutSuffix(key, "*"); ok {
+		x.begin = append(x.begin, beginning{prefix, m})
+		return
 	}
 	if dir, isTree := strings.CutSuffix(key, "/"); isTree {
 		key = dir
@@ -95,6 +106,17 @@ func (x *catalogueIndex) find(table *[anchors]map[string]Mark, p, home string) *
 	return best
 }
 
+// begins returns the mark of a place that a star ends.
+func (x *catalogueIndex) begins(p, home string) *Mark {
+	_, rel := homeOf(p, home)
+	for i := range x.begin {
+		if rel != "" && strings.HasPrefix(rel, x.begin[i].prefix) {
+			return &x.begin[i].mark
+		}
+	}
+	return nil
+}
+
 // listed looks p up in the catalogue: p itself, and the directories above it.
 func (f *Finder) listed(p string, host, sandbox entry.Entry) *Mark {
 	if newDir(host, sandbox) {
@@ -107,7 +129,7 @@ func (f *Finder) listed(p string, host, sandbox entry.Entry) *Mark {
 			f.dirMark = worst(f.dirMark, x.find(&x.tree, q, f.Home))
 		}
 	}
-	return worst(f.dirMark, x.find(&x.tree, p, f.Home), x.find(&x.exact, p, f.Home))
+	return worst(f.dirMark, x.find(&x.tree, p, f.Home), x.find(&x.exact, p, f.Home), x.begins(p, f.Home))
 }
 
 // parent is the directory of p, "" for one at the top.

@@ -30,6 +30,7 @@ func (f *Finder) For(p string, host, sandbox entry.Entry) *Mark {
 		git(p, host, sandbox),
 		f.listed(p, host, sandbox),
 		byMode(host, sandbox),
+		byName(p, host, sandbox),
 		f.link(p, host, sandbox),
 	)
 }
@@ -104,6 +105,40 @@ func git(p string, host, sandbox entry.Entry) *Mark {
 	return nil
 }
 
+// newBuildFile are names of what is run when a project is built. A change of one
+// is everyday work; one that appears is worth a look.
+var newBuildFile = map[string]bool{
+	"Makefile": true, "makefile": true, "GNUmakefile": true, "package.json": true, "justfile": true, "Justfile": true,
+	"Taskfile.yml": true, "Rakefile": true, "Vagrantfile": true, "setup.py": true, "conftest.py": true, "build.rs": true,
+}
+
+// byName knows places that a list of paths cannot tell.
+func byName(p string, host, sandbox entry.Entry) *Mark {
+	if sandbox.Type == entry.Dir {
+		return nil
+	}
+	base := p[strings.LastIndexByte(p, '/')+1:]
+	switch {
+	case strings.HasSuffix(base, ".pth") && strings.HasSuffix(parent(p), "-packages"):
+		return &Mark{LevelHold, "runs when Python starts"}
+	case strings.HasSuffix(base, ".code-workspace"), strings.HasSuffix(base, ".sublime-project"):
+		return &Mark{LevelMark, "names programs that the editor runs"}
+	case newBuildFile[base] && !host.Exists() && !installed(p):
+		return &Mark{LevelMark, "new, and runs when the project is built"}
+	}
+	return nil
+}
+
+// installed reports whether p belongs to a package that a package manager put there.
+func installed(p string) bool {
+	for _, dir := range []string{"/node_modules/", "/vendor/", "/site-packages/", "/dist-packages/", "/.cargo/registry/", "/go/pkg/mod/"} {
+		if strings.Contains(p, dir) {
+			return true
+		}
+	}
+	return false
+}
+
 func byMode(host, sandbox entry.Entry) *Mark {
 	switch sandbox.Type {
 	case entry.Char, entry.Block:
@@ -135,6 +170,10 @@ func byMode(host, sandbox entry.Entry) *Mark {
 func (f *Finder) link(p string, host, sandbox entry.Entry) *Mark {
 	if sandbox.Type != entry.Symlink || (host.Type == entry.Symlink && host.Target == sandbox.Target) {
 		return nil
+	}
+	x := index()
+	if m := x.find(&x.above, p, f.Home); m != nil && m.Level == LevelHold {
+		return m // all that is looked for below it is elsewhere now
 	}
 	leaves := &Mark{LevelMark, "a link that leaves the tree"}
 	target := sandbox.Target

@@ -67,6 +67,14 @@ func TestFor(t *testing.T) {
 		{home + "/.config/nvim", nothing, folder, ""},
 		{home + "/.config/other/x", plain, plain, ""},
 		{home + "/.config/sandbox/config.toml", plain, plain, LevelHold},
+		{home + "/.zcompdump-host-5.9", nothing, plain, LevelHold},
+		{home + "/.config", folder, symlink("/tmp/x"), LevelHold}, // all of it is elsewhere then
+		{home + "/.config", nothing, symlink("dotfiles/config"), LevelHold},
+		{home + "/.local", folder, symlink("x"), LevelHold},
+		{home + "/.config", folder, folder, ""},
+		{home + "/.config/containers/systemd/x.container", nothing, plain, LevelHold},
+		{home + "/.local/share/direnv/allow/0", nothing, plain, LevelHold},
+		{home + "/.mozilla/native-messaging-hosts/x.json", nothing, plain, LevelHold},
 		{home + "/.local/bin/ls", nothing, plain, LevelMark},
 		{home + "/.local/share/x", nothing, plain, ""},
 		{home + "/notes.txt", plain, plain, ""},
@@ -77,7 +85,7 @@ func TestFor(t *testing.T) {
 		{"/p/.vscode/cspell.json", plain, plain, ""},
 		{"/p/.claude/settings.json", nothing, plain, LevelHold},
 		{"/p/.codex/config.toml", nothing, plain, LevelHold},
-		{"/p/AGENTS.md", nothing, plain, ""},
+		{"/p/AGENTS.md", nothing, plain, LevelMark},
 		{"/p/.nvim.lua", nothing, plain, LevelHold},
 		{"/p/.idea/workspace.xml", plain, plain, LevelHold},
 		{"/p/.github/workflows/ci.yml", plain, plain, LevelMark},
@@ -87,12 +95,26 @@ func TestFor(t *testing.T) {
 		{"/p/pip.conf", nothing, plain, LevelMark},
 		{"/p/src/main.go", plain, plain, ""},
 		{"/p/Makefile", plain, plain, ""},
+		{"/p/Makefile", nothing, plain, LevelMark},
+		{"/p/Makefile", plain, nothing, ""},
+		{"/p/package.json", nothing, plain, LevelMark},
+		{"/p/node_modules/x/package.json", nothing, plain, ""},
+		{"/p/venv/lib/python3.11/site-packages/x.pth", nothing, plain, LevelHold},
+		{"/p/x.pth", nothing, plain, ""},
+		{"/p/all.code-workspace", plain, plain, LevelMark},
+		{"/p/.gitattributes", plain, plain, LevelMark},
+		{"/p/CLAUDE.md", plain, plain, LevelMark},
+		{"/p/.vscode/tasks.json", plain, nothing, LevelHold},
+		{"/p/.vscode", folder, symlink("../x"), LevelHold},
+		{"/p/.VSCODE/tasks.json", nothing, plain, ""}, // another name here
 
 		// the machine
 		{"/etc/cron.d/x", nothing, plain, LevelHold},
 		{"/var/spool/cron/crontabs/ann", nothing, plain, LevelHold},
 		{"/etc/crontab", plain, plain, LevelHold},
-		{"/etc/crontab.old", nothing, plain, ""},
+		{"/etc/crontab.old", nothing, plain, LevelMark},
+		{"/etc/unheard-of/x", plain, nothing, LevelMark},
+		{"/etcetera", nothing, plain, ""},
 		{"/etc/passwd", plain, plain, LevelHold},
 		{"/etc/systemd/system/x.service", nothing, plain, LevelHold},
 		{"/usr/bin/x", nothing, script, LevelMark},
@@ -159,6 +181,7 @@ func TestEveryPlaceIsFound(t *testing.T) {
 			if strings.HasSuffix(p, "/") {
 				p += "deep/er"
 			}
+			p = strings.Replace(p, "*", "-x", 1)
 			m := For(p, home, plain, plain)
 			if m == nil || (g.level == LevelHold && m.Level != LevelHold) {
 				t.Errorf("%s (%s): %v", place, p, m)
