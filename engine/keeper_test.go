@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sandbox/engine/base"
+	"sandbox/engine/launch"
+	"sandbox/engine/store"
+	"sandbox/internal/testuser"
+)
+
+// keeper waits for the sandbox's keeper and returns its process id.
+func (w world) keeper() int {
+	w.Helper()
+	dir := store.At(w.engine.Storage, "s")
+	want := strings.Join([]string{launch.KeeperName, dir.Storage, dir.Name}, "\x00") + "\x00"
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		if !store.Held(dir.Path(launch.KeeperLock)) {
+			continue
+		}
+		procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil {
+			w.Fatal(err)
+		}
+		for _, path := range procs {
+			if b, err := os.ReadFile(path); err == nil && bytes.HasPrefix(b, []byte(want)) {
+				pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+				return pid
+			}
+		}
+	}
+	w.Fatal("there is no keeper")
+	return 0
+}
+
+// captured is the base of a file of the project, once the keeper has written it.
+func (w world) captured(name string) string {
+	w.Helper()
+	dir := store.At(w.engine.Storage, "s").Path(base.Dir)
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		set, err := base.Load(dir)
+		if err != nil {
+			w.Fatal(err)
+		}
+		if r, ok := set.Get(w.path(name)); ok {
+			data, _ := set.Content(r)
+			return string(data)
+		}
+	}
+	return "no record"
+}
+
+func TestAKilledKeeperIsStartedByTheNextCommand(t *testing.T) {
+	testuser.Both(t, func(t *testing.T) {
+		w := newWorld(t, map[string]string{"a": "a\n", "b": "b\n", "c": "c\n"})
+		w.run("echo 1 >> a")
+		first := w.keeper()
+		if got := w.captured("a"); got != "a\n" {
+			t.Errorf("base of a: %q", got)
+		}
+		if err := unix.Kill(first, unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(10 * time.Second); store.Held(store.At(w.engine.Storage, "s").Path(launch.KeeperLock)); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("the keeper lives on")
+			}
+		}
+		w.run("echo 1 >> b")
+		if second := w.keeper(); second == first {
+			t.Error("no keeper was started")
+		}
+		w.run("echo 1 >> c")
+		for _, name := range []string{"a", "b", "c"} {
+			if got := w.captured(name); got != name+"\n" {
+				t.Errorf("base of %s: %q", name, got)
+			}
+		}
+	})
+}
+
+// The last thing before a stop is recorded too, also by a keeper that has only
+// just begun.
+func TestStopRightAfterAWrite(t *testing.T) {
+	testuser.Both(t, func(t *testing.T) {
+		w := newWorld(t, map[string]string{"a": "a\n", "b": "b\n"})
+		w.run("echo 1 >> a")
+		w.keeper()
+		w.run("echo 1 >> b")
+		if err := w.engine.Stop(t.Context(), "s"); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"a", "b"} {
+			if got := w.captured(name); got != name+"\n" {
+				t.Errorf("base of %s: %q", name, got)
+			}
+		}
+	})
+}
+
+// Nothing happens, or only to files that are copied up already: then the
+// keeper sleeps.
+func TestAnIdleKeeperCostsNothing(t *testing.T) {
+	testuser.Both(t, func(t *testing.T) {
+		w := newWorld(t, map[string]string{"a": "a\n"})
+		w.run("echo 1 >> a")
+		pid := w.keeper()
+		w.captured("a")
+		ran := func() (all string) {
+			threads, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/schedstat")
+			if err != nil || len(threads) == 0 {
+				t.Fatal("the keeper is gone", err)
+			}
+			for _, path := range threads {
+				b, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all += strings.Fields(string(b))[0] + " "
+			}
+			return all
+		}
+		slept := func() bool {
+			before := ran()
+			w.run("i=0; while [ $i -lt 2000 ]; do echo 1 >> a; i=$((i+1)); done")
+			return ran() == before
+		}
+		// It may still be getting done with its beginning.
+		for end := time.Now().Add(10 * time.Second); !slept(); {
+			if time.Now().After(end) {
+				t.Fatal("the keeper wakes up for writes to what is copied up")
+			}
+		}
+	})
+}
