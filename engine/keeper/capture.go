@@ -20,6 +20,9 @@ const maxPrint = 16 << 20
 // once, and the fingerprint only spares the user a false alarm.
 const maxDeleted = 64 << 10
 
+// clockStep is how far the clock of a file system may lag behind ours: a tick.
+const clockStep = int64(10 * time.Millisecond)
+
 // quietFile is the file in the directory of bases whose time says until when
 // all that programs did is written down.
 const quietFile = "quiet"
@@ -58,11 +61,11 @@ func newCapture(dir, xattr string, since int64) (*capture, error) {
 		return nil, err
 	}
 	c := &capture{
-		w: w, tail: base.NewTail(dir), dir: dir, xattr: xattr, quiet: since,
+		w: w, tail: base.NewTail(dir), dir: dir, xattr: xattr, quiet: since - clockStep,
 		known: map[string]mark{}, seen: map[string]bool{}, covers: map[string]bool{},
 	}
 	if info, err := os.Lstat(filepath.Join(dir, quietFile)); err == nil {
-		c.quiet = max(c.quiet, info.ModTime().UnixNano())
+		c.quiet = max(c.quiet, info.ModTime().UnixNano()-clockStep)
 	}
 	if err := w.Compact(); err != nil {
 		log.Print(err)
@@ -237,7 +240,8 @@ func (c *capture) left(path string) {
 // nothing is left to be dealt with.
 func (c *capture) settled(now time.Time) {
 	c.flush()
-	c.quiet = now.UnixNano()
+	// Never back: a directory may have told a later moment.
+	c.quiet = max(c.quiet, now.UnixNano()-clockStep)
 	path := filepath.Join(c.dir, quietFile)
 	if err := os.Chtimes(path, now, now); os.IsNotExist(err) {
 		if f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|unix.O_NOFOLLOW, 0o600); err == nil {
