@@ -29,6 +29,7 @@ func newWatched(t *testing.T, fill func(host string)) *watched {
 	w := &watched{Rig: overlaytest.New(t, fill), t: t}
 	w.dir = filepath.Join(w.Storage, base.Dir)
 	t.Cleanup(w.stop)
+	tick() // what is there was there long before
 	return w
 }
 
