@@ -59,7 +59,7 @@ type Query struct {
 	Patterns []string // none: everything below Dir
 	All      bool     // everything, wherever it is
 	Ignored  bool     // also what ignore rules leave out
-	Counts   bool // fill Added and Removed
+	Counts   bool     // fill Added and Removed
 }
 
 // Changes is the answer to a Query.
@@ -131,6 +131,8 @@ type DecideOptions struct {
 	Sensitive     bool       // take paths of level hold too
 	SkipConflicts bool
 	Special       bool // setuid, file capabilities, devices
+	// Before, when set, hears before the first write what is done beyond the wish.
+	Before func(apply.Preview)
 }
 
 // The calls, each documented at its definition:

@@ -48,7 +48,7 @@ func (e *Engine) decide(ctx context.Context, what, name string, o DecideOptions,
 		if len(selected) == 0 {
 			return left, nil
 		}
-		r, err := do(ctx, env, selected, apply.Options{Special: o.Special, SkipConflicts: o.SkipConflicts})
+		r, err := do(ctx, env, selected, apply.Options{Special: o.Special, SkipConflicts: o.SkipConflicts, Before: o.Before})
 		r.Skipped = append(left.Skipped, r.Skipped...)
 		r.Ignored, r.WhyIgnored = left.Ignored, left.WhyIgnored
 		return r, err

@@ -109,5 +109,9 @@ func resultTable(result apply.Result) table {
 	for _, row := range result.Skipped {
 		skipped = append(skipped, table{"path": row.Path, "reason": row.Reason})
 	}
-	return table{"operation": result.ID, "done": done, "skipped": skipped}
+	notes := make([]any, 0, len(result.Notes))
+	for _, row := range result.Notes {
+		notes = append(notes, table{"path": row.Path, "reason": row.Reason})
+	}
+	return table{"operation": result.ID, "done": done, "skipped": skipped, "notes": notes}
 }

@@ -45,6 +45,16 @@ func (a *app) decide(ctx context.Context, do decider, done, nothing string) erro
 	opts := engine.DecideOptions{
 		Query: query, Sensitive: a.sensitive, SkipConflicts: a.skipConflicts, Special: a.special,
 	}
+	if !a.json {
+		opts.Before = func(p apply.Preview) {
+			for _, row := range p.Implied {
+				a.notef("sandbox: %s comes along: what was chosen lies in it", safeErr(shown(dir, row.Path)))
+			}
+			for _, n := range p.Notes {
+				a.notef("sandbox: note %s: %s", safeErr(shown(dir, n.Path)), safeErr(n.Reason))
+			}
+		}
+	}
 	if len(a.hunks) > 0 {
 		if opts.Decisions, err = a.findBlocks(ctx, e, name, query); err != nil {
 			return err
@@ -113,18 +123,32 @@ func undo(ctx context.Context, a *app) error {
 // report says what an operation did and what it left alone.
 func (a *app) report(dir, done, nothing string, r apply.Result) error {
 	if a.json {
-		rows, skipped := []document{}, []document{}
+		implied := map[string]bool{}
+		for _, row := range r.Implied {
+			implied[row.Path] = true
+		}
+		rows := []document{}
 		for _, d := range r.Done {
 			row := document{"kind": d.Kind}
+			if implied[d.Path] {
+				row["implied"] = true
+			}
 			putText(row, "path", d.Path)
 			rows = append(rows, row)
 		}
-		for _, s := range r.Skipped {
-			row := document{"reason": s.Reason}
-			putText(row, "path", s.Path)
-			skipped = append(skipped, row)
+		reasons := func(list []apply.Skip) []document {
+			out := []document{}
+			for _, s := range list {
+				row := document{"reason": s.Reason}
+				putText(row, "path", s.Path)
+				out = append(out, row)
+			}
+			return out
 		}
-		d := document{"done": rows, "skipped": skipped}
+		d := document{"done": rows, "skipped": reasons(r.Skipped)}
+		if len(r.Notes) > 0 {
+			d["notes"] = reasons(r.Notes)
+		}
 		if r.ID != "" {
 			d["id"] = r.ID
 		}

@@ -42,7 +42,7 @@ func Accept(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 		return Result{}, err
 	}
 	if len(p.steps) == 0 {
-		return Result{Done: sortRows(p.done), Skipped: p.skipped}, nil
+		return p.result(), nil
 	}
 	rows := sortRows(p.done)
 	if err := w.identify(w.host, p.steps, foundOnHost(items)); err != nil {
@@ -56,13 +56,30 @@ func Accept(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 	}
 	defer op.Close()
 	crash("begun")
+	p.announce(opt)
 	r := w.run(op)
 	if err := w.acceptSteps(ctx, r); err != nil {
 		return Result{}, w.fail(r, err)
 	}
 	err = w.sync(op)
 	journal.Trim(env.Journal)
-	return Result{ID: op.ID, Done: rows, Skipped: p.skipped}, err
+	result := p.result()
+	result.ID = op.ID
+	return result, err
+}
+
+// result is what the plan says, once it is done.
+func (p *plan) result() Result {
+	return Result{Done: sortRows(p.done), Skipped: p.skipped, Preview: p.preview()}
+}
+
+func (p *plan) preview() Preview { return Preview{Implied: sortRows(p.implied), Notes: p.notes} }
+
+// announce says, before the first write, what was not chosen.
+func (p *plan) announce(opt Options) {
+	if opt.Before != nil && len(p.implied)+len(p.notes) > 0 {
+		opt.Before(p.preview())
+	}
 }
 
 // manyChanges is from how many changes on memory is worth more than time.

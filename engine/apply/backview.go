@@ -102,7 +102,7 @@ func (r *viewRun) standsDone(s *step) (answer, error) {
 	case s.Do == doShow:
 		// What is seen is the host's, unless the sandbox made one of its own.
 		where, _, err := r.w.upper.look(string(s.Path))
-		if err != nil || (where == present && !r.equalsHost(string(s.Path))) {
+		if err != nil || (where == present && s.After == entry.PrintDir && !r.equalsHost(string(s.Path))) {
 			return somebodys, err
 		}
 	}

@@ -20,6 +20,8 @@ type treeRun struct {
 	op   *operation
 	root *rootfs.Root
 	left []string // paths that could not be taken back
+	// makes are the steps that make an entry, by path: filled where links are made.
+	makes map[pathText]int
 }
 
 // run gives the run of an operation on the tree that its steps name.
@@ -94,10 +96,12 @@ func (r *treeRun) makeEntry(i int, at rootfs.At) error {
 	s := &r.op.steps[i]
 	tmp := at.Sibling(r.op.Temp(i))
 	m := made{Step: i}
-	var err error
-	if s.Type == entry.File {
+	linked, err := r.asLink(s, tmp, &m)
+	switch {
+	case linked || err != nil:
+	case s.Type == entry.File:
 		err = r.fill(s, tmp, &m)
-	} else {
+	default:
 		err = r.build(s, tmp, &m)
 	}
 	if err != nil {

@@ -231,7 +231,7 @@ func (w *work) facts(it *item, s *Selection, moves []changes.Change, whole map[s
 	if err := w.boxSide(it); err != nil {
 		return err
 	}
-	if isDevice(it.host.Type) {
+	if dir == rejecting && (isDevice(it.host.Type) || it.host.Nlink > 1) {
 		it.covered = w.upper.covers(it.hostAt)
 	}
 	if it.trouble != "" {

@@ -25,6 +25,9 @@ type world struct {
 	// listing is what the host has below each directory that goes, is
 	// replaced, or makes room for a renamed one.
 	listing map[string]map[string]entry.Entry
+	// shut are directories of the host, above the items, in which their owner
+	// may not write now.
+	shut map[string]view.Meta
 	// covered are host paths at a renamed directory's new place that it has too.
 	covered map[string]bool
 	// inBox is what the upper has below each directory of the sandbox that a
@@ -43,11 +46,17 @@ type plan struct {
 	steps   []step
 	done    []Row
 	skipped []Skip
+	notes   []Skip // of what is done in another way than the sandbox has it
+	implied []Row  // directories that nobody chose, which have to come first
 	blocked []Skip // reasons to refuse all, or to skip these
 }
 
 func (p *plan) skip(path, format string, args ...any) {
 	p.skipped = append(p.skipped, Skip{Path: path, Reason: fmt.Sprintf(format, args...)})
+}
+
+func (p *plan) note(path, format string, args ...any) {
+	p.notes = append(p.notes, Skip{Path: path, Reason: fmt.Sprintf(format, args...)})
 }
 
 // refuse turns what stands against the plan into an error.
@@ -79,6 +88,7 @@ type acceptor struct {
 	made  map[string]bool // paths that become directories
 	// replaced are directories of the host that something else takes the place of.
 	replaced map[string]bool
+	names    names
 }
 
 // planAccept works out the steps that bring the items to the host. It refuses
@@ -90,9 +100,12 @@ func planAccept(items []*item, world world, opt Options) (*plan, error) {
 	}
 	items = a.possible(items)
 	items = a.wholeDirs(items)
+	a.names = countNames(items)
 	creating := a.removes(items)
 	a.parks(creating)
 	a.creates(creating)
+	a.halves(creating)
+	a.opens()
 	if err := a.refuse("accept", opt); err != nil {
 		return nil, err
 	}
@@ -363,6 +376,35 @@ func (a *acceptor) creates(items []*item) {
 	}
 }
 
+// opens lets the owner write in the directories where something comes or goes.
+// At the end of the operation each has its mode again.
+func (a *acceptor) opens() {
+	var steps []step
+	seen := map[string]bool{}
+	for i := range a.steps {
+		dir := parent(string(a.steps[i].Path))
+		meta, shut := a.world.shut[dir]
+		if !shut || seen[dir] || a.steps[i].Do == doAttr {
+			continue
+		}
+		seen[dir] = true
+		old := meta
+		meta.MtimeNs = 0
+		steps = append(steps, step{
+			Do: doAttr, Path: pathText(dir), Before: entry.PrintDir, After: entry.PrintDir, Old: &old, New: &meta,
+			Implied: true, change: changes.Attributes,
+		})
+	}
+	for i := range a.steps { // taken back, it stays open until its own step is
+		if s := &a.steps[i]; s.Do == doAttr && seen[string(s.Path)] {
+			old := *s.Old
+			old.Mode |= 0o700
+			s.Old = &old
+		}
+	}
+	a.steps = append(steps, a.steps...)
+}
+
 // comparePaths orders by components, so that "a/b" comes right after "a".
 func comparePaths(x, y string) int {
 	return slices.Compare(strings.Split(x, "/"), strings.Split(y, "/"))
@@ -405,6 +447,7 @@ func (a *acceptor) parents(path string) bool {
 			New: &meta, Implied: true, change: changes.Added,
 		})
 		a.done = append(a.done, Row{dir, changes.Added})
+		a.implied = append(a.implied, Row{dir, changes.Added})
 	}
 	return true
 }
@@ -421,7 +464,10 @@ func (a *acceptor) create(it *item) {
 		host, hostPrint = it.here, it.herePrint
 	}
 	meta := a.meta(it)
-	if !it.lazy && host.Type == it.box.Type && hostPrint == it.boxPrint {
+	// A file with more names is replaced for new attributes too: in the sandbox
+	// the others have not got them.
+	linked := host.Type == entry.File && host.Nlink > 1 && c.Kind == changes.Attributes && !onlyBits(it.hostMeta, it.boxMeta, meta)
+	if !it.lazy && !linked && host.Type == it.box.Type && hostPrint == it.boxPrint {
 		if it.box.Type == entry.Dir {
 			a.made[path] = true
 		}
@@ -432,11 +478,13 @@ func (a *acceptor) create(it *item) {
 		a.done = append(a.done, Row{path, c.Kind})
 		return
 	}
-	a.steps = append(a.steps, step{
+	s := step{
 		Do: doMake, Path: pathText(path), Type: it.box.Type, Target: pathText(it.box.Target), Rdev: it.box.Rdev,
 		Before: hostPrint, After: it.boxPrint, New: &meta,
 		Loose: it.loose && it.box.Type == entry.File, source: source{upper: path}, tree: a.tree(path), change: c.Kind,
-	})
+	}
+	a.link(it, &s)
+	a.steps = append(a.steps, s)
 	if it.box.Type == entry.Dir {
 		a.made[path] = true
 	}
@@ -470,6 +518,7 @@ func (a *acceptor) createPart(it *item) {
 		meta.Mode = a.bits(it, r.Mode)
 	}
 	after := entry.PrintBytes(r.Data)
+	a.breaks(it)
 	if r.Type != entry.File || after == it.hostPrint {
 		meta.MtimeNs = it.hostMeta.MtimeNs
 		a.attr(path, it.hostPrint, it.hostMeta, meta, it.change.Kind)

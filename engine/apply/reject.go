@@ -22,7 +22,7 @@ import (
 // journal first, so Undo brings it back.
 //
 // The caller holds the sandbox's operation lock.
-func Reject(ctx context.Context, env Env, sel []Selection, _ Options) (Result, error) {
+func Reject(ctx context.Context, env Env, sel []Selection, opt Options) (Result, error) {
 	w, err := open(env)
 	if err != nil {
 		return Result{}, err
@@ -40,13 +40,15 @@ func Reject(ctx context.Context, env Env, sel []Selection, _ Options) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
-	rows := sortRows(p.done)
-	rows = slices.DeleteFunc(rows, func(r Row) bool {
-		return slices.ContainsFunc(p.skipped, func(s Skip) bool { return s.Path == r.Path })
-	})
-	if len(p.steps) == 0 {
-		return Result{Done: rows, Skipped: p.skipped}, nil
+	skipped := map[string]bool{}
+	for _, s := range p.skipped {
+		skipped[s.Path] = true
 	}
+	p.done = slices.DeleteFunc(p.done, func(r Row) bool { return skipped[r.Path] })
+	if len(p.steps) == 0 {
+		return p.result(), nil
+	}
+	rows := sortRows(p.done)
 	v, err := env.View()
 	if err != nil {
 		return Result{}, err
@@ -57,12 +59,15 @@ func Reject(ctx context.Context, env Env, sel []Selection, _ Options) (Result, e
 	}
 	defer op.Close()
 	crash("begun")
+	p.announce(opt)
 	r := &viewRun{w: w, op: op, v: v}
 	if err := r.doAll(ctx); err != nil {
 		return Result{}, w.failInView(r, err)
 	}
 	journal.Trim(env.Journal)
-	return Result{ID: op.ID, Done: rows, Skipped: p.skipped}, err
+	result := p.result()
+	result.ID = op.ID
+	return result, err
 }
 
 func (r *viewRun) doAll(ctx context.Context) error {
@@ -488,7 +493,7 @@ func (r *viewRun) asLeft() error {
 			if err != nil {
 				return err
 			}
-			same = where != present || r.equalsHost(path)
+			same = where != present || s.After != entry.PrintDir || r.equalsHost(path)
 		}
 		if !same {
 			return fault.New(fault.Stale, "undo", path, "it is not as the operation left it in the sandbox",

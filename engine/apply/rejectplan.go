@@ -90,7 +90,7 @@ func (r *rejector) removes(items []*item) {
 		if !r.going[it.path()] || under(it.path()) || it.redirect() || !it.box.Exists() {
 			continue
 		}
-		if it.change.Kind == changes.TypeChanged && it.box.Type != entry.Dir && it.host.Type != entry.Dir && !isDevice(it.host.Type) {
+		if it.change.Kind == changes.TypeChanged && it.box.Type != entry.Dir && it.host.Type != entry.Dir {
 			continue // replaced in one step
 		}
 		before := it.boxPrint
@@ -149,7 +149,11 @@ func (r *rejector) restores(items []*item) {
 		case changes.Added:
 			continue
 		case changes.Attributes:
-			r.attr(it)
+			if it.host.Type == entry.File && it.host.Nlink > 1 {
+				r.bring(it, path, it.boxPrint)
+			} else {
+				r.attr(it)
+			}
 			continue
 		}
 		if !r.parents(it, path) {
@@ -174,6 +178,26 @@ func (r *rejector) restores(items []*item) {
 		case it.change.Kind == changes.Renamed, it.change.Kind == changes.TypeChanged && (it.box.Type == entry.Dir || it.host.Type == entry.Dir):
 			before = entry.PrintNone
 		}
+		r.bring(it, path, before)
+	}
+}
+
+// bring gives the sandbox what the host has: a copy, or the host's own where a
+// copy cannot be made (a device) or would lose something (a hard link).
+func (r *rejector) bring(it *item, path string, before entry.Print) {
+	covered := it.covered || r.made[parent(path)]
+	switch linked := it.host.Type == entry.File && it.host.Nlink > 1; {
+	case isDevice(it.host.Type) && covered:
+		r.skip(path, cannotShow)
+	case isDevice(it.host.Type), linked && !covered:
+		if before != entry.PrintNone {
+			r.steps = append(r.steps, step{
+				Do: doRemove, Path: pathText(path), Before: before, After: entry.PrintNone, Type: it.box.Type,
+				source: source{upper: path}, change: it.change.Kind,
+			})
+		}
+		r.show(path, it.hostPrint, it.change.Kind)
+	default:
 		r.make(path, it.host, it.hostAt, it.hostPrint, before, it.hostMeta, it.change.Kind)
 	}
 }
@@ -187,14 +211,6 @@ func (r *rejector) show(path string, print entry.Print, kind changes.Kind) strin
 }
 
 func (r *rejector) make(path string, host entry.Entry, hostAt string, after, before entry.Print, meta view.Meta, kind changes.Kind) {
-	if isDevice(host.Type) {
-		if r.made[parent(path)] {
-			r.skip(path, "%s", cannotShow)
-			return
-		}
-		r.show(path, after, kind)
-		return
-	}
 	r.steps = append(r.steps, step{
 		Do: doMake, Path: pathText(path), Type: host.Type, Target: pathText(host.Target),
 		Before: before, After: after, New: &meta, source: source{host: hostAt}, change: kind,
@@ -278,6 +294,7 @@ func (r *rejector) parents(it *item, path string) bool {
 			New: &meta, Implied: true, source: source{host: dir}, change: changes.Deleted,
 		})
 		r.done = append(r.done, Row{dir, changes.Deleted})
+		r.implied = append(r.implied, Row{dir, changes.Deleted})
 	}
 	return true
 }

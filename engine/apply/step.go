@@ -14,7 +14,7 @@ const (
 	doRemove verb = "remove"     // Path goes, a directory with all that is in it
 	doMove   verb = "move"       // From becomes Path, where nothing is
 	doAttr   verb = "attributes" // mode, owner, xattrs, mtime of Path
-	doShow   verb = "show"       // reject: the host's directory is seen again
+	doShow   verb = "show"       // reject: what the host has is seen again
 	doUnmove verb = "unmove"     // reject: Path, a directory that was From and renamed by redirect, goes
 )
 
@@ -29,6 +29,8 @@ type step struct {
 	Rdev   uint64      `json:"rdev,omitempty"`
 	Before entry.Print `json:"before,omitempty"` // "" for what is not compared
 	After  entry.Print `json:"after,omitempty"`
+	// Link is the path of an earlier step: the sandbox has both as one file.
+	Link pathText `json:"link,omitempty"`
 	// Was tells the entry that the step finds from all others.
 	Was node `json:"was,omitzero"`
 	// WasMode is the mode of a directory that goes.

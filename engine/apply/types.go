@@ -27,6 +27,9 @@ type Selection struct {
 type Options struct {
 	Special       bool // also setuid, setgid, file capabilities, foreign owners, devices
 	SkipConflicts bool // take the rest
+	// Before, when set, is called once before the first write, with what the
+	// operation does beyond what was chosen.
+	Before func(Preview)
 }
 
 // Row is one path that was done.
@@ -50,6 +53,14 @@ type Result struct {
 	// WhyIgnored says which; set by package engine.
 	Ignored    int
 	WhyIgnored string
+	Preview
+}
+
+// Preview is what an operation does that was not chosen, or does in another
+// way than the other side has it.
+type Preview struct {
+	Implied []Row  // directories that what was chosen needs; they are in Done too
+	Notes   []Skip // hard links that do not stay together
 }
 
 // Env is the sandbox that is worked on.

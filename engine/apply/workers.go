@@ -38,6 +38,9 @@ func (r *treeRun) do(ctx context.Context) error {
 // alone says that no other step depends on this one, but for what comes into a
 // directory that it makes.
 func (s *step) alone() bool {
+	if s.Link != "" {
+		return false
+	}
 	switch s.Do {
 	case doMake:
 		return s.Before != entry.PrintDir && (s.Type != entry.Dir || s.Before == entry.PrintNone)

@@ -10,6 +10,7 @@ import (
 	"sandbox/engine/entry"
 	"sandbox/engine/fault"
 	"sandbox/engine/rootfs"
+	"sandbox/engine/view"
 )
 
 // world collects what the plan of an accept must know beside the items.
@@ -17,7 +18,7 @@ func (w *work) world(items []*item) (world, error) {
 	known := world{
 		tree: w.env.Tree, uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()), //nolint:gosec // ids are not negative
 		host: map[string]entry.Entry{}, box: map[string]dirFacts{},
-		listing: map[string]map[string]entry.Entry{}, covered: map[string]bool{},
+		listing: map[string]map[string]entry.Entry{}, covered: map[string]bool{}, shut: map[string]view.Meta{},
 	}
 	var moves []*item
 	for _, it := range items {
@@ -56,6 +57,9 @@ func (w *work) above(known *world, path string, moves []*item) error {
 			return err
 		}
 		known.host[dir] = e
+		if err := w.shut(known, dir, e); err != nil {
+			return err
+		}
 		where, box, err := w.upper.look(dir)
 		if err != nil {
 			return err
@@ -73,6 +77,25 @@ func (w *work) above(known *world, path string, moves []*item) error {
 			known.box[dir] = dirFacts{box, meta}
 		}
 	}
+	return nil
+}
+
+// shut notes a directory of the user in which he may not write now.
+func (w *work) shut(known *world, dir string, e entry.Entry) error {
+	const enter = 0o300
+	if e.Type != entry.Dir || e.Mode&enter == enter || known.uid == 0 || e.UID != known.uid {
+		return nil
+	}
+	at, err := w.host.At(dir)
+	if err != nil {
+		return fault.Wrap(fault.Failed, "look at", dir, err)
+	}
+	defer at.Close()
+	meta, err := at.Meta()
+	if err != nil {
+		return fault.Wrap(fault.Failed, "look at", dir, err)
+	}
+	known.shut[dir] = meta
 	return nil
 }
 

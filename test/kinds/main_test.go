@@ -102,7 +102,7 @@ func (w world) host() tree {
 // rows is what status lists, "kind path" or "kind path <- from", below the project.
 func (w world) rows() []string {
 	w.Helper()
-	found, err := w.engine.Changes(w.Context(), "s", engine.Query{Dir: w.dir})
+	found, err := w.engine.Changes(w.Context(), "s", engine.Query{Dir: w.dir, Ignored: true})
 	must(w, err)
 	var out []string
 	for _, c := range found.Matching {
@@ -122,7 +122,7 @@ func (w world) rel(path string) string { return strings.TrimPrefix(path, w.dir+"
 
 // everything is a decision on all that changed.
 func (w world) everything(special bool) engine.DecideOptions {
-	return engine.DecideOptions{Query: engine.Query{Dir: w.dir}, Sensitive: true, Special: special}
+	return engine.DecideOptions{Query: engine.Query{Dir: w.dir, Ignored: true}, Sensitive: true, Special: special}
 }
 
 // settle brings the sandbox into the state in which decisions are to be made.
