@@ -180,6 +180,33 @@ func TestStackedMounts(t *testing.T) {
 	}
 }
 
+// Names are bytes of any length: no two mounts share what is written to them.
+func TestMountPointsOfAnyName(t *testing.T) {
+	long := "/home/" + strings.Repeat("n", 200)
+	points := []string{"/home/\xff", "/home/\xfe", "/home/a:b,c\\d", long, long + "/" + strings.Repeat("m", 200)}
+	host := fake{"/": "d", "/home": "d", "/proc": "d"}
+	table := []string{"/ ext4", "/proc proc"}
+	for _, p := range points {
+		host[p] = "d"
+		table = append(table, p+" ext4")
+	}
+	for name, plan := range map[string]Plan{"user": User(mountTable(table...), host), "root": Privileged(mountTable(table...), host)} {
+		overlays := plan.Overlays()
+		for _, p := range points {
+			n := 0
+			for _, o := range overlays {
+				if o == p {
+					n++
+				}
+			}
+			// An ordinary user's overlay cannot have a mount below it.
+			if want := 1; n != want && (name == "root" || p != long) {
+				t.Errorf("%s: %q has %d overlays", name, p, n)
+			}
+		}
+	}
+}
+
 func TestHide(t *testing.T) {
 	host := fake{"/": "d-", "/proc": "d", "/home": "d-", "/home/u": "d", "/home/u/.sandboxes": "d"}
 	p := User(mountTable("/ ext4", "/proc proc"), host)
