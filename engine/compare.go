@@ -86,6 +86,9 @@ func (b *box) compare(c changes.Change) (FileDiff, error) {
 		Change: c, Host: host, Sandbox: sandbox, HostHash: hostPrint, SandboxHash: sandboxPrint,
 		Base: "same", Hunks: diff.Compare(c.Path, host, sandbox),
 	}
+	if c.Kind == changes.Renamed && !c.Redirect {
+		d.Hunks = append([]diff.Hunk{diff.Rename(c.From, c.Path)}, d.Hunks...)
+	}
 	if c.Conflict {
 		d.Base = "unknown"
 	}

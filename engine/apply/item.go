@@ -36,6 +36,12 @@ type item struct {
 	lazy      bool       // its contents are not compared again, and have no prints
 	trouble   string     // why it is left alone; "" for nothing
 	result    *diff.Side // what the chosen hunks make of it
+	newName   bool       // of a rename its hunk is chosen, but not all others
+}
+
+// takesName says that the host's file gets the name it has in the sandbox.
+func (it *item) takesName() bool {
+	return it.change.Kind == changes.Renamed && !it.redirect() && (it.hunks == nil || it.newName)
 }
 
 func (it *item) path() string { return it.change.Path }
@@ -378,9 +384,23 @@ func (w *work) choose(it *item, dir way) error {
 		return w.unreadable(it, it.path(), err)
 	}
 	all := diff.Compare(it.path(), host, box)
+	if it.change.Kind == changes.Renamed && !it.redirect() {
+		all = append([]diff.Hunk{diff.Rename(it.change.From, it.path())}, all...)
+	}
 	chosen, err := diff.Select(all, it.hunks)
 	if err != nil {
 		return err
+	}
+	if len(chosen) > 0 && chosen[0].Kind == diff.Renamed {
+		if len(chosen) == len(all) { // the name and all else: the file as a whole
+			it.hunks = nil
+			return nil
+		}
+		if dir == rejecting || it.host.Type != entry.File {
+			it.trouble = "its new name goes back with all of its blocks or not at all"
+			return nil
+		}
+		it.newName = true
 	}
 	take := diff.Among(chosen)
 	if dir == rejecting {

@@ -178,7 +178,7 @@ func (a *acceptor) wholeDirs(items []*item) []*item {
 		case it.redirect():
 		case it.change.Kind == changes.Deleted:
 			a.going[it.hostAt] = true
-		case it.change.Kind == changes.Renamed && it.hunks == nil:
+		case it.takesName():
 			a.going[it.change.From] = true
 		}
 	}
@@ -241,7 +241,7 @@ func (a *acceptor) removes(items []*item) []*item {
 		a.remove(it.hostAt, it.hostPrint)
 	}
 	for _, it := range items {
-		if it.change.Kind == changes.Renamed && !it.redirect() && it.hunks == nil {
+		if it.takesName() {
 			a.remove(it.change.From, it.hostPrint)
 		}
 	}
@@ -496,6 +496,10 @@ func (a *acceptor) create(it *item) {
 func (a *acceptor) createPart(it *item) {
 	r, path := it.result, it.hostAt
 	a.done = append(a.done, Row{it.path(), it.change.Kind})
+	if it.newName {
+		a.createRenamed(it)
+		return
+	}
 	switch {
 	case r.Type == entry.None || r.Type == "":
 		a.steps = append(a.steps, step{
@@ -527,6 +531,20 @@ func (a *acceptor) createPart(it *item) {
 	a.steps = append(a.steps, step{
 		Do: doMake, Path: pathText(path), Type: entry.File, Before: it.hostPrint, After: after,
 		New: &meta, source: source{data: r.Data, bytes: true}, change: it.change.Kind,
+	})
+}
+
+// createRenamed gives the host's file its new name, with the chosen hunks only.
+func (a *acceptor) createRenamed(it *item) {
+	meta := it.hostMeta
+	meta.Mode = a.bits(it, it.result.Mode)
+	after := entry.PrintBytes(it.result.Data)
+	if after != it.hostPrint {
+		meta.MtimeNs = 0
+	}
+	a.steps = append(a.steps, step{
+		Do: doMake, Path: pathText(it.path()), Type: entry.File, Before: it.herePrint, After: after,
+		New: &meta, source: source{data: it.result.Data, bytes: true}, tree: a.tree(it.path()), change: changes.Renamed,
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sandbox/engine/apply"
+	"sandbox/engine/changes"
 	"sandbox/engine/diff"
 	"sandbox/engine/entry"
 	"sandbox/engine/fault"
@@ -206,6 +207,40 @@ func TestBlocksOfNewGoneAndRenamedFiles(t *testing.T) {
 		_, err = r.undo()
 		must(t, err)
 		equal(t, "host after undo", r.host(t), before)
+		edit := sel[0].Hunks[0]
+		name := diff.Rename(r.H("old"), r.H("new")).ID
+		// The name apart from the edit, and both together.
+		sel[0].Hunks = []string{name}
+		_, err = r.accept(sel)
+		must(t, err)
+		if read(t, r.H("new")) != string(host.Data) || exists(r.H("old")) {
+			t.Error("the name alone was not taken")
+		}
+		left := r.scan(t, "new")
+		if len(left) != 1 || left[0].Change.Kind != changes.Modified || left[0].Change.Conflict {
+			t.Errorf("what is left: %+v", left)
+		} else {
+			_, err = r.accept(left)
+			must(t, err)
+			if read(t, r.H("new")) != read(t, r.M("new")) {
+				t.Error("the edit after the name")
+			}
+			_, err = r.undo()
+			must(t, err)
+		}
+		_, err = r.undo()
+		must(t, err)
+		equal(t, "host after undo of the name", r.host(t), before)
+		sel[0].Hunks = []string{edit, name}
+		_, err = r.accept(sel)
+		must(t, err)
+		if read(t, r.H("new")) != read(t, r.M("new")) || exists(r.H("old")) {
+			t.Error("name and edit together were not taken")
+		}
+		_, err = r.undo()
+		must(t, err)
+		equal(t, "host after undo of both", r.host(t), before)
+		sel[0].Hunks = []string{edit}
 		_, err = r.reject(sel)
 		must(t, err)
 		if got := read(t, r.M("new")); got != read(t, r.H("old")) {
@@ -309,4 +344,9 @@ func TestStaleOnEitherSideWritesNothing(t *testing.T) {
 			r.Sh(t, "rm -rf f g d; mkdir d; echo x > d/x; echo two > f; echo two > g; rm -r d")
 		}
 	})
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }

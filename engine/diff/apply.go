@@ -36,6 +36,7 @@ func Apply(host, sandbox Side, hunks []Hunk, take func(Hunk) bool) (Side, error)
 				return Side{}, misfit("not a symlink on both sides")
 			}
 			result.Target, result.Mode = sandbox.Target, sandbox.Mode
+		case Renamed: // the contents say nothing about names
 		case Mode:
 			if host.Type != sandbox.Type {
 				return Side{}, misfit("the sides are of different types")

@@ -28,6 +28,7 @@ const (
 	TypeChange   Kind = "type"          // file, symlink, directory … differ
 	Binary       Kind = "binary"        // either side is not text: taken whole
 	SymlinkMoved Kind = "symlink"       // both are symlinks, other target
+	Renamed      Kind = "renamed"       // the file has another name, see Rename
 	Mode         Kind = "mode"          // permission bits
 	EOL          Kind = "eol"           // every line ends in LF on one side and CRLF on the other
 	BOM          Kind = "bom"           // UTF-8 byte order mark on one side only

@@ -145,6 +145,7 @@ end
 ---@type table<string, string>
 local names = {
   mode = "mode",
+  renamed = "name",
   eol = "line ends",
   bom = "byte order mark",
   final_newline = "end of file",
