@@ -28,6 +28,9 @@ func Prune(ctx context.Context, env Env) error {
 		return err
 	}
 	defer w.close()
+	if err := w.sweepPruned(); err != nil {
+		return fault.Wrap(fault.Failed, "prune", env.Tree.Storage, err)
+	}
 	p := pruner{ctx: ctx, w: w, stop: map[string]bool{}}
 	for _, l := range env.Tree.Layers {
 		p.stop[l.Host] = true
@@ -186,13 +189,50 @@ func (p *pruner) remove(up rootfs.At, hidden bool) error {
 // one only when it is empty by now.
 func (p *pruner) removeDir(up rootfs.At, opaque bool) error {
 	if opaque {
-		return skipUnreadable(up.RemoveAll())
+		return skipUnreadable(p.removeOpaque(up))
 	}
 	err := up.Rmdir()
 	if errors.Is(err, unix.ENOTEMPTY) {
 		return nil
 	}
 	return skipUnreadable(err)
+}
+
+// removeOpaque takes a directory out of the upper in one step before it goes:
+// half of it would hide what the host has.
+func (p *pruner) removeOpaque(up rootfs.At) error {
+	out, err := p.w.upper.root.At("/" + rootfs.TempName())
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if err := up.Transfer(out); err != nil {
+		return err
+	}
+	crash("taken out")
+	return out.RemoveAll()
+}
+
+// sweepPruned removes what a prune that was killed had taken out.
+func (w *work) sweepPruned() error {
+	fd, err := entry.Reopen(w.upper.root.FD())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	list, err := entry.ReadDir(fd)
+	for _, d := range list {
+		if !rootfs.IsTemp(d.Name) {
+			continue
+		}
+		at, aerr := w.upper.root.At("/" + d.Name)
+		if aerr != nil {
+			return aerr
+		}
+		err = errors.Join(err, at.RemoveAll())
+		at.Close()
+	}
+	return err
 }
 
 // skipUnreadable lets a prune go on where it may not look or write.
