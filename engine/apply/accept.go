@@ -2,9 +2,11 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 
 	"sandbox/engine/entry"
+	"sandbox/engine/fault"
 	"sandbox/engine/journal"
 )
 
@@ -52,7 +54,7 @@ func Accept(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 	w.host.Forget() // what was looked up for the plan
 	op, err := begin(env.Journal, "accept", onHost, p.steps, rows)
 	if err != nil {
-		return Result{}, err
+		return Result{}, explain("accept", "", err)
 	}
 	defer op.Close()
 	crash("begun")
@@ -61,7 +63,7 @@ func Accept(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 	if err := w.acceptSteps(ctx, r); err != nil {
 		return Result{}, w.fail(r, err)
 	}
-	err = w.sync(op)
+	err = errors.Join(r.conclude(), w.sync(op))
 	journal.Trim(env.Journal)
 	result := p.result()
 	result.ID = op.ID
@@ -108,9 +110,35 @@ func (w *work) acceptSteps(ctx context.Context, r *treeRun) error {
 	}
 	crash("settled")
 	r.makeDurable()
-	err := r.op.SetState(journal.Done)
+	err := r.op.SetState(r.last())
 	crash("done")
 	return err
+}
+
+// last is the state of an operation that is done, but for what conclude does.
+func (r *treeRun) last() journal.State {
+	if r.copied.Load() {
+		return journal.Finishing
+	}
+	return journal.Done
+}
+
+// conclude removes what a done operation left beside its places.
+func (r *treeRun) conclude() error {
+	if r.op.State != journal.Finishing {
+		return nil
+	}
+	if err := r.clearCopied(); err != nil {
+		return explainDone(r.op, err)
+	}
+	return r.op.SetState(journal.Done)
+}
+
+func explainDone(op *operation, err error) error {
+	return &fault.Error{
+		Code: fault.Failed, Op: op.Kind, Err: err, Reason: "it is done, but what it replaced is still beside it",
+		Hint: "The next command removes it.",
+	}
 }
 
 // markNew makes the directories opaque that are about to come to the host.

@@ -188,6 +188,9 @@ func (r *treeRun) backMake(i int, p *places) error {
 		return r.discard(i, p)
 	case p.stored.Exists() && p.made.is(p.aside): // it is back; a copy of it is left
 		return errors.Join(r.discard(i, p), r.forget(p))
+	case p.stored.Exists() && ours && p.was.is(p.aside):
+		// The journal has a copy of it.
+		return r.swapBack(i, p)
 	case p.stored.Exists() && ours:
 		if p.aside.Exists() { // the rest of a copy
 			if err := p.tmp.RemoveAll(); err != nil {
@@ -299,6 +302,7 @@ func (r *treeRun) backRemove(i int, p *places) error {
 	switch {
 	case p.stored.Exists() && p.here.Exists():
 		return r.backAlready(i, p)
+	case p.stored.Exists() && p.was.is(p.aside): // the journal has a copy of it
 	case p.stored.Exists():
 		if err := p.tmp.RemoveAll(); err != nil { // the rest of a copy
 			return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -22,6 +23,10 @@ type treeRun struct {
 	left []string // paths that could not be taken back
 	// makes are the steps that make an entry, by path: filled where links are made.
 	makes map[pathText]int
+	// copied says that the journal is on another file system than something
+	// that was replaced, which then stands under its temporary name until all
+	// is done: putting it back must not need room.
+	copied atomic.Bool
 }
 
 // run gives the run of an operation on the tree that its steps name.
@@ -235,31 +240,75 @@ func (r *treeRun) keep(i int, tmp rootfs.At) error {
 			return stale(string(s.Path), "what the host has below it")
 		}
 	}
-	return r.store(i, tmp)
+	_, err := r.copyOut(i, tmp)
+	return err
 }
 
-// store is the last part of keep. What stands under its number in the journal
-// is whole: a copy has another name until it is finished.
-func (r *treeRun) store(i int, tmp rootfs.At) error {
+// copyOut brings an entry to the journal, on another file system as a copy.
+// What stands under its number there is whole: a copy has another name until it
+// is finished.
+func (r *treeRun) copyOut(i int, tmp rootfs.At) (copied bool, err error) {
 	kept := r.op.Kept(i)
-	err := tmp.Transfer(kept)
+	err = tmp.Transfer(kept)
 	if !errors.Is(err, unix.EXDEV) {
 		crash("kept")
-		return err
+		return false, err
 	}
+	r.copied.Store(true)
 	part := kept.Sibling(kept.Name + ".part")
 	if err := part.RemoveAll(); err != nil {
-		return err
+		return true, err
 	}
 	if err := tmp.CopyTo(part); err != nil {
-		return err
+		return true, err
 	}
 	crash("copied")
-	if err := part.MoveTo(kept); err != nil {
+	err = part.MoveTo(kept)
+	crash("kept")
+	return true, err
+}
+
+// store is copyOut for good.
+func (r *treeRun) store(i int, tmp rootfs.At) error {
+	copied, err := r.copyOut(i, tmp)
+	if err != nil || !copied {
 		return err
 	}
-	crash("kept")
 	return tmp.RemoveAll()
+}
+
+// clearCopied removes what was copied to the journal from beside its place.
+func (r *treeRun) clearCopied() error {
+	var moves []step
+	r.root.Forget()
+	for i := len(r.op.steps) - 1; i >= 0; i-- {
+		s := &r.op.steps[i]
+		if s.Do == doMove {
+			moves = append([]step{*s}, moves...)
+			continue
+		}
+		stored, err := r.op.Kept(i).Stat()
+		if err != nil {
+			return err
+		}
+		if !stored.Exists() {
+			continue
+		}
+		at, err := r.root.At(follow(moves, string(s.Path)))
+		if err != nil {
+			if ignoreMissing(err) == nil {
+				continue
+			}
+			return err
+		}
+		err = at.Sibling(r.op.Temp(i)).RemoveAll()
+		at.Close()
+		if err != nil {
+			return err
+		}
+		crash("cleared")
+	}
+	return nil
 }
 
 func (r *treeRun) remove(i int, at rootfs.At) error {

@@ -61,6 +61,9 @@ func recoverOne(env Env, name journal.Name) (string, error) {
 		return "", err
 	}
 	defer w.close()
+	if op.State == journal.Finishing {
+		return fmt.Sprintf("%s was cut short after it was done, and has been finished", op.ID), w.run(op).conclude()
+	}
 	left, err := w.finishBack(op)
 	if err != nil {
 		return "", err

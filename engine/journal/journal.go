@@ -44,8 +44,11 @@ const (
 	Done    State = ""
 	Started State = "started" // steps are being done
 	Undoing State = "undoing" // steps are being taken back
-	Undone  State = "undone"
-	Damaged State = "damaged" // set aside: interrupted, and its log cannot be read
+	// Finishing: all is done, and what was copied to the journal is still to go
+	// from beside its place.
+	Finishing State = "finishing"
+	Undone    State = "undone"
+	Damaged   State = "damaged" // set aside: interrupted, and its log cannot be read
 
 	// What is no operation, yet or any more: its log is being written and
 	// nothing was done, or it is being removed.
@@ -66,7 +69,9 @@ func (n Name) dir() string {
 }
 
 // Interrupted says that the operation was cut short, when nobody is at it now.
-func (n Name) Interrupted() bool { return n.State == Started || n.State == Undoing }
+func (n Name) Interrupted() bool {
+	return n.State == Started || n.State == Undoing || n.State == Finishing
+}
 
 // number is the count in an operation's name, 0 when it is no such name.
 func (n Name) number() int {
