@@ -75,6 +75,12 @@ type Change struct {
 	// knows how the two go together. With BaseKnown, whoever reads the three
 	// versions may find that they merge, and takes it off.
 	Conflict bool
+	// Git is set on the row of a git directory that stands for all that changed
+	// in it. A scan lists files; package repo makes such rows of them.
+	Git *Git
+	// Inside is the git directory that this row is a part of, where its files
+	// are listed one by one.
+	Inside string
 }
 
 // Set is a change set in order of Path (bytewise).
