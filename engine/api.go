@@ -129,6 +129,7 @@ type DecideOptions struct {
 	Query         Query      // chooses changes when Decisions is nil
 	Decisions     []Decision // single changes or blocks
 	Sensitive     bool       // take paths of level hold too
+	Git           bool       // take git directories that the host has, too
 	SkipConflicts bool
 	Special       bool // setuid, file capabilities, devices
 	// Before, when set, hears before the first write what is done beyond the wish.

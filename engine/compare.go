@@ -26,6 +26,11 @@ func (e *Engine) Diff(ctx context.Context, name, path string) (FileDiff, error) 
 	if err != nil {
 		return FileDiff{}, err
 	}
+	if c, _, err := b.repository(ctx, path); err != nil {
+		return FileDiff{}, err
+	} else if c != nil {
+		return b.compare(*c)
+	}
 	c, err := changes.One(ctx, b.tree, path, scanOptions())
 	if err != nil {
 		return FileDiff{}, err
@@ -66,6 +71,9 @@ func (e *Engine) EachDiff(ctx context.Context, name string, q Query, do func(Fil
 }
 
 func (b *box) compare(c changes.Change) (FileDiff, error) {
+	if c.Git != nil {
+		return gitDiff(c), nil
+	}
 	host, hostPrint, err := readHost(hostPath(c))
 	if err != nil {
 		return FileDiff{}, err

@@ -26,7 +26,7 @@ func (e *Engine) Accept(ctx context.Context, name string, o DecideOptions) (appl
 
 // Reject gives the sandbox the host's version of changes.
 func (e *Engine) Reject(ctx context.Context, name string, o DecideOptions) (apply.Result, error) {
-	o.Sensitive = true // giving up a change endangers nobody
+	o.Sensitive, o.Git = true, true // giving up a change endangers nobody
 	return e.decide(ctx, "reject", name, o, apply.Reject)
 }
 
@@ -45,6 +45,11 @@ func (e *Engine) decide(ctx context.Context, what, name string, o DecideOptions,
 		if err != nil {
 			return apply.Result{}, err
 		}
+		selected, more, err := expand(what, selected, o.SkipConflicts)
+		if err != nil {
+			return apply.Result{}, err
+		}
+		left.Skipped = append(left.Skipped, more...)
 		if len(selected) == 0 {
 			return left, nil
 		}
@@ -123,6 +128,14 @@ func (b *box) choose(ctx context.Context, what string, o DecideOptions) ([]apply
 	var held []changes.Change
 	for i := range found.Matching {
 		c := &found.Matching[i]
+		if c.Inside != "" {
+			return nil, left, partOfGit(what, c.Path, c.Inside)
+		}
+		if c.Git != nil && !c.Git.New && !o.Git && !m.names(c) {
+			held = append(held, *c)
+			left.Skipped = append(left.Skipped, apply.Skip{Path: c.Path, Reason: "left out: " + c.Git.Summary + "; name it exactly, or use --git"})
+			continue
+		}
 		if c.Sensitive != nil && c.Sensitive.Level == sensitive.LevelHold && !o.Sensitive && !m.names(c) {
 			held = append(held, *c)
 			left.Skipped = append(left.Skipped, apply.Skip{Path: c.Path, Reason: "held back: " + c.Sensitive.Reason + "; name it exactly, or use --sensitive"})
@@ -161,10 +174,25 @@ const manyDecisions = 16
 
 // decided looks up decisions that were made one by one.
 func (b *box) decided(ctx context.Context, what string, list []Decision) ([]apply.Selection, error) {
-	find := func(path string) (changes.Change, error) { return changes.One(ctx, b.tree, path, scanOptions()) }
+	find := func(path string) (changes.Change, error) {
+		c, inside, err := b.repository(ctx, path)
+		switch {
+		case err != nil:
+			return changes.Change{}, err
+		case c != nil:
+			return *c, nil
+		case inside != "":
+			return changes.Change{}, partOfGit(what, path, inside)
+		}
+		return changes.One(ctx, b.tree, path, scanOptions())
+	}
 	if len(list) >= manyDecisions {
 		set, err := changes.Scan(ctx, b.tree, scanOptions())
 		if err != nil {
+			return nil, err
+		}
+		apply.Settle(b.journal(), set.Changes)
+		if err := b.group(set, nil); err != nil {
 			return nil, err
 		}
 		rows := make(map[string]changes.Change, len(set.Changes))
@@ -186,6 +214,12 @@ func (b *box) decided(ctx context.Context, what string, list []Decision) ([]appl
 	var selected []apply.Selection
 	for _, d := range list {
 		c, err := find(d.Path)
+		if err == nil && c.Git != nil {
+			if err := boundToGit(what, &c, d); err != nil {
+				return nil, err
+			}
+			d.Host, d.Sandbox, d.Hunks = "", "", nil
+		}
 		if fault.CodeOf(err) == fault.NoMatch && (d.Host != "" || d.Sandbox != "" || d.Hunks != nil) {
 			return nil, fault.New(fault.Stale, what, d.Path, "it is not changed any more", "Look at it again; nothing was written.")
 		}

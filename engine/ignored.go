@@ -82,6 +82,8 @@ func judge(c *changes.Change, onHost, inside *ignore.Judge, gone map[string]*ign
 func shownAnyway(c *changes.Change, r *ignore.Reason) bool {
 	below := r.Top != c.Path && r.Top != c.From
 	switch {
+	case c.Git != nil:
+		return !below
 	case c.Sensitive != nil && c.Sensitive.Level == sensitive.LevelHold:
 		return true
 	case c.Sensitive != nil:

@@ -45,6 +45,9 @@ func (e *Engine) List(ctx context.Context, counts bool) ([]Info, error) {
 			set, err := changes.Scan(ctx, b.tree, scanOptions())
 			switch {
 			case err == nil:
+				if gerr := b.group(set, nil); gerr != nil {
+					info.Problem = gerr.Error()
+				}
 				info.Changes = len(set.Changes)
 			case ctx.Err() != nil:
 				return nil, ctx.Err()

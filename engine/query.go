@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -25,7 +26,8 @@ func (e *Engine) Changes(ctx context.Context, name string, q Query) (Changes, er
 }
 
 // query scans and matches. It also gives the matcher, which knows what was
-// named exactly.
+// named exactly. A git directory that the query reaches into is listed file by
+// file.
 func (b *box) query(ctx context.Context, q Query) (Changes, *matcher, error) {
 	set, err := changes.Scan(ctx, b.tree, scanOptions())
 	if err != nil {
@@ -34,6 +36,9 @@ func (b *box) query(ctx context.Context, q Query) (Changes, *matcher, error) {
 	apply.Settle(b.journal(), set.Changes)
 	m, err := compile(q, set)
 	if err != nil {
+		return Changes{}, nil, err
+	}
+	if err := b.group(set, m.into); err != nil {
 		return Changes{}, nil, err
 	}
 	found := Changes{Matching: []changes.Change{}, Unreadable: set.Unreadable}
@@ -153,6 +158,16 @@ func (m *matcher) match(c *changes.Change) bool {
 		}
 	}
 	return hit
+}
+
+// into reports whether something below a directory is meant by its name.
+func (m *matcher) into(dir string) bool {
+	for _, d := range m.dirs {
+		if d != dir && pattern.Below(d, dir) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(m.patterns, func(p pattern.Pattern) bool { return p.Into(dir) })
 }
 
 // names reports whether a pattern is exactly the path of a change.

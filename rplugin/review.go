@@ -20,7 +20,7 @@ type review struct {
 	dir        string
 	all        bool // also what is outside of dir
 	ignored    bool // also what ignore rules leave out
-	seq        int // of the newest list
+	seq        int  // of the newest list
 	byPath     map[string]changes.Change
 	operations []string // of this editor, oldest first
 }

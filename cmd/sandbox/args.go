@@ -11,7 +11,7 @@ import (
 type options struct {
 	name, storageDir, net, config, logLevel string
 
-	noConfig, json, ignored, sensitive, skipConflicts, special, yes, help bool
+	noConfig, json, ignored, sensitive, git, skipConflicts, special, yes, help bool
 
 	verbose int
 	hunks   []string
@@ -46,6 +46,7 @@ var optionTable = []option{
 	{long: "ignored", actions: "status diff accept reject", help: "ignored files too", set: func(c *call, _ string) { c.ignored = true }},
 	{long: "hunk", value: "ID", actions: "accept reject", help: "only this block (id from `sandbox diff --json`); may be repeated", set: func(c *call, v string) { c.hunks = append(c.hunks, v) }},
 	{long: "sensitive", actions: "accept", help: "also files that run by themselves later, without naming each", set: func(c *call, _ string) { c.sensitive = true }},
+	{long: "git", actions: "accept", help: "also git repositories that this machine has, each as a whole", set: func(c *call, _ string) { c.git = true }},
 	{long: "skip-conflicts", actions: "accept reject", help: "leave conflicts alone and take the rest", set: func(c *call, _ string) { c.skipConflicts = true }},
 	{long: "special", actions: "accept", help: "keep setuid, setgid, file capabilities and foreign owners, and accept device nodes", set: func(c *call, _ string) { c.special = true }},
 	{long: "yes", short: "y", actions: "delete accept reject", help: "do not ask", set: func(c *call, _ string) { c.yes = true }},

@@ -11,9 +11,11 @@ import (
 const acceptHelp = `Takes the changes below the working directory, or those that match the
 patterns, over to this machine. Files that run by themselves later (git hooks,
 shell start-up files, …) are held back unless each is named exactly or
---sensitive is given. A file that changed on this machine too is merged, on
-both sides, where the changes are in different places; otherwise it is a
-conflict: nothing is written (exit 4) unless --skip-conflicts is given.
+--sensitive is given. What a program committed to a repository of this machine
+is left out too: naming its .git directory, or --git, takes it as a whole.
+A file that changed on this machine too is merged, on both sides, where the
+changes are in different places; otherwise it is a conflict: nothing is written
+(exit 4) unless --skip-conflicts is given.
 "sandbox undo" takes it back.
 `
 
@@ -43,7 +45,7 @@ func (a *app) decide(ctx context.Context, do decider, done, nothing string) erro
 	}
 	query := engine.Query{Dir: dir, Patterns: a.args, Ignored: a.ignored}
 	opts := engine.DecideOptions{
-		Query: query, Sensitive: a.sensitive, SkipConflicts: a.skipConflicts, Special: a.special,
+		Query: query, Sensitive: a.sensitive, Git: a.git, SkipConflicts: a.skipConflicts, Special: a.special,
 	}
 	if !a.json {
 		opts.Before = func(p apply.Preview) {

@@ -96,6 +96,9 @@ func (a *app) diffJSON(ctx context.Context, e *engine.Engine, name string, query
 		if f.Change.Kind == changes.Renamed {
 			putText(row, "from", f.Change.From)
 		}
+		if f.Change.Git != nil {
+			row["git"] = gitDocument(&f.Change)
+		}
 		files = append(files, row)
 		return nil
 	})
@@ -132,6 +135,9 @@ const patchContext = 3
 
 // writePatch writes the patch of one file.
 func writePatch(w io.Writer, dir string, f engine.FileDiff) error {
+	if f.Change.Git != nil {
+		return writeGit(w, dir, &f.Change)
+	}
 	from := f.Change.Path
 	if f.Change.Kind == changes.Renamed {
 		from = f.Change.From

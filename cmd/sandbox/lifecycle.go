@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sandbox/engine"
+	"sandbox/engine/changes"
 	"sandbox/engine/config"
 	"sandbox/engine/fault"
 )
@@ -81,8 +82,19 @@ func deleteAction(ctx context.Context, a *app) error {
 			return err
 		}
 	}
-	deleted := []string{}
+	deleted, lost := []string{}, []document{}
 	for _, name := range names {
+		rows := a.lost(ctx, e, name)
+		if a.yes && !a.json {
+			for _, line := range lostLines(rows) {
+				a.notef("sandbox: %s goes with %s", safeErr(line), name)
+			}
+		}
+		for i := range rows {
+			row := document{"sandbox": name, "git": gitDocument(&rows[i])}
+			putText(row, "path", rows[i].Path)
+			lost = append(lost, row)
+		}
 		if err := e.Delete(ctx, name); err != nil {
 			return err
 		}
@@ -92,9 +104,31 @@ func deleteAction(ctx context.Context, a *app) error {
 		}
 	}
 	if a.json {
-		a.answer(document{"deleted": deleted})
+		d := document{"deleted": deleted}
+		if len(lost) > 0 {
+			d["lost"] = lost
+		}
+		a.answer(d)
 	}
 	return a.finish()
+}
+
+// lost are the repositories with commits that no accept has taken. A sandbox
+// that cannot be read can be deleted all the same.
+func (a *app) lost(ctx context.Context, e *engine.Engine, name string) []changes.Change {
+	rows, err := e.Lost(ctx, name)
+	if err != nil {
+		return nil
+	}
+	return rows
+}
+
+func lostLines(rows []changes.Change) []string {
+	var out []string
+	for i := range rows {
+		out = append(out, rows[i].Path+" ("+rows[i].Git.Summary+")")
+	}
+	return out
 }
 
 // confirm asks a person; without one, -y must be given.
@@ -109,6 +143,9 @@ func (a *app) confirm(ctx context.Context, e *engine.Engine, names []string) err
 			changed = count(len(found.Matching), "change")
 		}
 		what += fmt.Sprintf("%s with %s that no accept has taken, and its undo journal\n", name, changed)
+		for _, line := range lostLines(a.lost(ctx, e, name)) {
+			what += "  commits: " + safeErr(line) + "\n"
+		}
 	}
 	refuse := fault.New(fault.Usage, "delete", strings.Join(names, " "), "it was not confirmed", "-y answers yes.")
 	if a.json || !isTerminal(0) || !a.errTTY {

@@ -20,6 +20,9 @@ const statusHelp = `Lists the changes below the working directory, or those that
      accepted when they are named exactly, or with --sensitive
   !  this machine's file changed after the sandbox took its copy, and the two
      changes do not go together: accept stops (exit 4)
+
+What changed inside a git repository's own directory is one row with a summary;
+a path inside it lists its files.
 `
 
 func status(ctx context.Context, a *app) error {
@@ -126,6 +129,9 @@ func changeRows(list []changes.Change) []document {
 			}
 			row["ignored"] = ignored
 		}
+		if c.Git != nil {
+			row["git"] = gitDocument(&c)
+		}
 		rows = append(rows, row)
 	}
 	return rows
@@ -211,6 +217,13 @@ func (a *app) notes(c changes.Change) string {
 		}
 	case changes.Attributes, changes.Modified, changes.Renamed:
 		out = append(out, a.attributes(c)...)
+	}
+	if c.Git != nil {
+		out = []string{c.Git.Summary}
+		if c.Git.Trouble != "" {
+			out = append(out, "! "+c.Git.Trouble)
+		}
+		return strings.Join(out, "  ")
 	}
 	switch {
 	case c.Conflict:

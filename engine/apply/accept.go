@@ -43,9 +43,15 @@ func Accept(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 	if err != nil {
 		return Result{}, err
 	}
+	wholes := inUnits(sel)
+	if err := wholes.complete(p.skipped); err != nil {
+		return Result{}, err
+	}
+	p.done = wholes.rows(p.done)
 	if len(p.steps) == 0 {
 		return p.result(), nil
 	}
+	wholes.order(p.steps)
 	rows := sortRows(p.done)
 	if err := w.identify(w.host, p.steps, foundOnHost(items)); err != nil {
 		return Result{}, err

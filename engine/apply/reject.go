@@ -45,6 +45,7 @@ func Reject(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 		skipped[s.Path] = true
 	}
 	p.done = slices.DeleteFunc(p.done, func(r Row) bool { return skipped[r.Path] })
+	p.done = inUnits(sel).rows(p.done)
 	if len(p.steps) == 0 {
 		return p.result(), nil
 	}

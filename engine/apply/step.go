@@ -49,6 +49,7 @@ type step struct {
 	made   node  // the entry that it made
 	size   int64 // of what Was is
 	mtime  int64
+	rank   int                    // those of a higher rank wait for all of a lower one
 	source source                 // of a file that is made
 	tree   map[string]entry.Entry // what a directory that goes holds, by path
 	change changes.Kind

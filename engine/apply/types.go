@@ -21,6 +21,10 @@ type Selection struct {
 	// Host and Sandbox are the prints that the decision was made on. Empty
 	// ones are taken when the plan is made.
 	Host, Sandbox entry.Print
+	// Unit is the row that this change is a part of: one that is done wholly or
+	// not at all, in the order of the parts' ranks.
+	Unit *Row
+	Rank int
 }
 
 // Options are the wishes of one operation.

@@ -16,7 +16,7 @@ var workers = min(runtime.NumCPU(), 4)
 func (r *treeRun) do(ctx context.Context) error {
 	for i := 0; i < len(r.op.steps); {
 		next := i
-		for next < len(r.op.steps) && r.op.steps[next].alone() {
+		for next < len(r.op.steps) && r.op.steps[next].alone() && r.op.steps[next].rank == r.op.steps[i].rank {
 			next++
 		}
 		if next > i {

@@ -141,6 +141,17 @@ func (p Pattern) Names(abs string) bool {
 	return false
 }
 
+// Into reports whether the pattern begins below dir: it means something in
+// there, and not all of it.
+func (p Pattern) Into(dir string) bool {
+	for _, root := range p.roots {
+		if Below(root, dir) && (root != dir || p.glob != "") {
+			return true
+		}
+	}
+	return false
+}
+
 // Below reports whether abs is dir or lies below it.
 func Below(abs, dir string) bool {
 	_, ok := relative(abs, dir)

@@ -1,0 +1,73 @@
+package apply
+
+import (
+	"slices"
+	"strings"
+
+	"sandbox/engine/fault"
+)
+
+// units are the selections that belong to wholes, by path.
+type units map[string]*Selection
+
+func inUnits(sel []Selection) units {
+	var u units
+	for i := range sel {
+		if sel[i].Unit == nil {
+			continue
+		}
+		if u == nil {
+			u = units{}
+		}
+		u[sel[i].Change.Path] = &sel[i]
+	}
+	return u
+}
+
+// order puts the steps in the order of their ranks. What belongs to no whole
+// comes first, as it was.
+func (u units) order(steps []step) {
+	if u == nil {
+		return
+	}
+	for i := range steps {
+		if s := u[string(steps[i].Path)]; s != nil {
+			steps[i].rank = s.Rank
+		}
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return a.rank - b.rank })
+}
+
+// rows puts the row of a whole in the place of all of its own.
+func (u units) rows(done []Row) []Row {
+	if u == nil {
+		return done
+	}
+	seen := map[string]bool{}
+	var out []Row
+	for _, r := range done {
+		if s := u[r.Path]; s != nil {
+			r = *s.Unit
+			if seen[r.Path] {
+				continue
+			}
+			seen[r.Path] = true
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// complete refuses a plan that leaves a part of a whole out, and not only an
+// attribute of it.
+func (u units) complete(skipped []Skip) error {
+	for _, s := range skipped {
+		part := u[s.Path]
+		if part == nil || strings.HasSuffix(s.Reason, " was left out") || strings.HasSuffix(s.Reason, " were left out") {
+			continue
+		}
+		return fault.New(fault.Conflict, "accept", part.Unit.Path, "it is taken as a whole, and one of its files cannot be: "+s.Path+": "+s.Reason,
+			"Nothing was written.")
+	}
+	return nil
+}
