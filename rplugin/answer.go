@@ -52,6 +52,9 @@ func changeTable(c changes.Change) table {
 	if c.From != "" {
 		row["from"] = c.From
 	}
+	if c.Git != nil {
+		row["git"] = c.Git.Summary
+	}
 	if c.Sensitive != nil {
 		row["sensitive"] = table{"level": string(c.Sensitive.Level), "reason": c.Sensitive.Reason}
 	}

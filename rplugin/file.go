@@ -2,9 +2,11 @@ package rplugin
 
 import (
 	"context"
+	"slices"
 
 	"sandbox/engine"
 	"sandbox/engine/apply"
+	"sandbox/engine/changes"
 	"sandbox/engine/diff"
 	"sandbox/engine/entry"
 	"sandbox/engine/fault"
@@ -56,6 +58,10 @@ func (h *host) compare(ctx context.Context, name, path string) (table, error) {
 	if d.Change.Sensitive != nil {
 		answer["sensitive"] = table{"level": string(d.Change.Sensitive.Level), "reason": d.Change.Sensitive.Reason}
 	}
+	if d.Change.Git != nil {
+		answer["placeholder"], answer["git"] = "a git repository", gitLines(d.Change.Git)
+		return answer, nil
+	}
 	if why := notText(d); why != "" {
 		answer["placeholder"] = why
 		return answer, nil
@@ -63,6 +69,24 @@ func (h *host) compare(ctx context.Context, name, path string) (table, error) {
 	answer["host"].(table)["text"] = string(d.Host.Data)
 	answer["sandbox"].(table)["text"] = string(d.Sandbox.Data)
 	return answer, nil
+}
+
+// gitLines is what is shown of a git directory in the place of a text.
+func gitLines(g *changes.Git) []string {
+	lines := []string{g.Summary}
+	if g.Trouble != "" {
+		lines = append(lines, "! "+g.Trouble)
+	}
+	for _, m := range slices.Concat(g.Branches, g.Refs) {
+		lines = append(lines, m.Kind+" "+m.Name)
+		if m.Old != "" {
+			lines = append(lines, "  from "+m.Old)
+		}
+		if m.New != "" {
+			lines = append(lines, "  to   "+m.New)
+		}
+	}
+	return lines
 }
 
 // notText says why a comparison cannot be shown as two texts, "" when it can.

@@ -205,6 +205,9 @@ func plain(c changes.Change) bool {
 
 // moved reports whether a row is no longer what was listed.
 func moved(listed, now changes.Change) bool {
+	if (listed.Git == nil) != (now.Git == nil) || (now.Git != nil && listed.Git.Print != now.Git.Print) {
+		return true
+	}
 	return listed.Kind != now.Kind || listed.From != now.From ||
 		listed.Host.Type != now.Host.Type || listed.Host.Ino != now.Host.Ino ||
 		listed.Host.CtimeNs != now.Host.CtimeNs || listed.Host.Size != now.Host.Size ||
@@ -265,6 +268,8 @@ func (h *host) everything(ctx context.Context, name string, seq int64) ([]engine
 		switch {
 		case !was || moved(before, c):
 			skipped = append(skipped, table{"path": c.Path, "reason": "changed since it was listed"})
+		case c.Git != nil && (!c.Git.New || c.Git.Trouble != ""):
+			skipped = append(skipped, table{"path": c.Path, "reason": c.Git.Summary + "; accept it by its own row"})
 		case c.Sensitive != nil && c.Sensitive.Level == "hold":
 			skipped = append(skipped, table{"path": c.Path, "reason": c.Sensitive.Reason})
 		default:

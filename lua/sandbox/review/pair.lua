@@ -94,6 +94,9 @@ local function placeholder_lines(file, side)
     return { "", "  nothing here" }
   end
   local lines = { "", ("  %s, mode %o"):format(side.type:gsub("_", " "), side.mode) }
+  for _, line in ipairs(side == file.sandbox and file.git or {}) do
+    table.insert(lines, "  " .. message.clean(line))
+  end
   if side.target then
     table.insert(lines, "  → " .. message.clean(side.target))
   end

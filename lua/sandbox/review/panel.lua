@@ -35,6 +35,18 @@ local function counts(row)
   return table.concat(out, " ")
 end
 
+---What changed in a git repository, as much of it as there is room for.
+---@param text string
+---@param room integer
+---@return string
+local function summary(text, room)
+  text = message.clean((text:gsub("^git: ", "")))
+  if message.width(text) <= room then
+    return text
+  end
+  return vim.fn.strcharpart(text, 0, math.max(room - 1, 0)) .. "…"
+end
+
 ---@class sandbox.Piece
 ---@field [1] string text
 ---@field [2]? string highlight
@@ -57,7 +69,7 @@ local function row_pieces(row, name, indent, width)
   if row.ignored then
     table.insert(tail, { " ignored", "SandboxNote" })
   end
-  local count = counts(row)
+  local count = row.git and summary(row.git, width - message.width(indent) - 12) or counts(row)
   if count ~= "" then
     table.insert(tail, { " " .. count, "SandboxCount" })
   end

@@ -21,6 +21,7 @@ local M = {}
 ---@field host sandbox.Side
 ---@field sandbox sandbox.Side
 ---@field hunks sandbox.Hunk[]
+---@field git? string[] what changed in a git repository, line by line
 ---@field placeholder? string why the sides cannot be shown as text
 
 ---@class sandbox.Row
@@ -33,6 +34,7 @@ local M = {}
 ---@field host string type
 ---@field sandbox string type
 ---@field sensitive? { level: string, reason: string }
+---@field git? string what changed in the git repository that the row stands for
 ---@field ignored? string the rule that leaves it out
 
 ---@class sandbox.List
