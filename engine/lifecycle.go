@@ -11,7 +11,6 @@ import (
 
 	"sandbox/engine/apply"
 	"sandbox/engine/changes"
-	"sandbox/engine/control"
 	"sandbox/engine/fault"
 	"sandbox/engine/launch"
 	"sandbox/engine/rootfs"
@@ -112,7 +111,7 @@ func (e *Engine) Sync(_ context.Context, name string, paths ...string) error {
 		return nil
 	}
 	defer link.Close()
-	return control.NewView(link.Conn).Sync(paths...)
+	return syncView(link, paths...)
 }
 
 // trash is the prefix of what a delete has yet to remove. No sandbox's name

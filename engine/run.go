@@ -4,8 +4,10 @@ import (
 	"context"
 	"os"
 	"sync"
+	"time"
 
 	"sandbox/engine/apply"
+	"sandbox/engine/base"
 	"sandbox/engine/command"
 	"sandbox/engine/control"
 	"sandbox/engine/fault"
@@ -41,7 +43,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (int, error) {
 	}
 	link, err := e.connect(o.Name, launch.Options{Net: o.Net, Project: dir, Warn: warn(o.Stderr), PlainRenames: o.PlainRenames}, func(l *launch.Link) error {
 		// What the host's programs changed since the last command shall show.
-		return control.NewView(l.Conn).Sync(dir)
+		return syncView(l, dir)
 	})
 	if err != nil {
 		return 125, err
@@ -54,6 +56,16 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (int, error) {
 		err = link.Explain(err)
 	}
 	return code, err
+}
+
+// syncView makes the host's changes visible inside, and tells the keeper so.
+func syncView(l *launch.Link, paths ...string) error {
+	now := time.Now()
+	err := control.NewView(l.Conn).Sync(paths...)
+	if err == nil {
+		base.Synced(l.Dir.Path(base.Dir), now, paths...)
+	}
+	return err
 }
 
 // connectTries bounds how often a sandbox is connected to that goes down at

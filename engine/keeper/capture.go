@@ -44,7 +44,8 @@ type capture struct {
 	// host's paths below it; nil later.
 	seen, covers map[string]bool
 	// late says that events may have been missed.
-	late bool
+	late  bool
+	since int64 // when the run began
 	// quiet is a moment before which everything that happened is dealt with.
 	quiet int64
 	buf   [2][]byte
@@ -61,7 +62,7 @@ func newCapture(dir, xattr string, since int64) (*capture, error) {
 		return nil, err
 	}
 	c := &capture{
-		w: w, tail: base.NewTail(dir), dir: dir, xattr: xattr, quiet: since - clockStep,
+		w: w, tail: base.NewTail(dir), dir: dir, xattr: xattr, quiet: since - clockStep, since: since,
 		known: map[string]mark{}, seen: map[string]bool{}, covers: map[string]bool{},
 	}
 	if info, err := os.Lstat(filepath.Join(dir, quietFile)); err == nil {
@@ -118,8 +119,9 @@ func (c *capture) covering(path string) {
 }
 
 // touched is called with every upper entry that appears, and the path that it
-// has on the host.
-func (c *capture) touched(host int, path string, updir int, upname string, up entry.Entry) {
+// has on the host. Since synced, programs see there what the host has, except
+// that a file which took another's place may still be the old one for them.
+func (c *capture) touched(host int, path string, updir int, upname string, up entry.Entry, synced int64) {
 	if c.seen != nil {
 		c.seen[path] = true
 		if up.Type != entry.Dir {
@@ -147,7 +149,7 @@ func (c *capture) touched(host int, path string, updir int, upname string, up en
 		if r.Host = *gone; !r.SameHost(lo) {
 			return // the content that was deleted is not there any more
 		}
-	} else if !c.before(lo, updir, upname, up) {
+	} else if !c.before(lo, updir, upname, up) || replaced(lo, up, synced) {
 		if up.Type == entry.File && lo.Type == entry.File && sameFile(updir, upname, up, dirfd, name, lo) {
 			// Whatever came first: both sides begin with this.
 		} else {
@@ -174,6 +176,16 @@ func (c *capture) before(lo entry.Entry, updir int, upname string, up entry.Entr
 	// A program may have put another file in the place of the one that was
 	// copied up. That was seen, unless events were missed.
 	return !c.late || c.copiedUp(updir, upname)
+}
+
+// replaced reports whether the host's file may have come into the place of the
+// one that a program saw: the kernel keeps what was looked up before. A copy
+// that nobody wrote to yet has the time and size of what was copied.
+func replaced(lo, up entry.Entry, synced int64) bool {
+	if up.Type != entry.File || lo.Type != entry.File || lo.BtimeNs < synced {
+		return false
+	}
+	return up.MtimeNs != lo.MtimeNs || up.Size != lo.Size
 }
 
 // copiedUp reports whether overlayfs made the inode of an upper file as a copy.

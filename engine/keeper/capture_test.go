@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sandbox/engine/base"
 	"sandbox/internal/testlong"
 	"sandbox/internal/testuser"
 )
@@ -112,6 +113,38 @@ func TestTheBaseIsOfTheFirstTime(t *testing.T) {
 		w.barrier()
 		for _, name := range []string{"renamed", "removed", "d/hidden"} {
 			w.want(name, "known!")
+		}
+	})
+}
+
+// The kernel keeps what was looked up: a program that read a file before the
+// user saved another in its place changes the old one, which looks newer.
+func TestAVersionThatTheSandboxDidNotSee(t *testing.T) {
+	testuser.Both(t, func(t *testing.T) {
+		w := newWatched(t, func(host string) {
+			for _, name := range []string{"stale", "synced", "in-place"} {
+				write(t, host+"/"+name, "base\n")
+			}
+		})
+		w.start()
+		tick()
+		w.ShHost(t, "for f in stale synced; do echo user > n; cat $f >> n; mv n $f; done; echo user >> in-place")
+		tick()
+		old, err := os.ReadFile(w.M("in-place"))
+		must(t, err)
+		write(t, w.M("stale"), "base\ninside\n") // made from what was there before
+		write(t, w.M("in-place"), string(old)+"inside\n")
+		w.barrier()
+		w.want("stale", "unknown!")
+		w.want("in-place", "same")
+		now := time.Now()
+		must(t, w.Sync())
+		base.Synced(w.dir, now, w.H("synced"))
+		w.Sh(t, "echo inside >> synced")
+		w.barrier()
+		w.want("synced", "same")
+		if got := w.base("synced"); got != "user\nbase\n" {
+			t.Errorf("base: %q", got)
 		}
 	})
 }

@@ -22,6 +22,8 @@ type watched struct {
 	ends int    // closing it is init's end
 	done chan struct{}
 	k    *keeping
+	// since is when the run began.
+	since int64
 }
 
 func newWatched(t *testing.T, fill func(host string)) *watched {
@@ -30,6 +32,7 @@ func newWatched(t *testing.T, fill func(host string)) *watched {
 	w.dir = filepath.Join(w.Storage, base.Dir)
 	t.Cleanup(w.stop)
 	tick() // what is there was there long before
+	w.since = time.Now().UnixNano()
 	return w
 }
 
@@ -40,7 +43,7 @@ func (w *watched) prepare() {
 	w.t.Helper()
 	var fds [2]int
 	must(w.t, unix.Pipe2(fds[:], unix.O_CLOEXEC))
-	k, err := newKeeping(w.Tree(), w.dir, fds[0], 0)
+	k, err := newKeeping(w.Tree(), w.dir, fds[0], w.since)
 	must(w.t, err)
 	w.k, w.ends = k, fds[1]
 }

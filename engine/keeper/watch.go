@@ -5,11 +5,13 @@ import (
 	"errors"
 	"log"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"sandbox/engine/base"
 	"sandbox/engine/changes"
 	"sandbox/engine/entry"
 )
@@ -36,6 +38,8 @@ type place struct {
 type layer struct {
 	changes.Layer
 	root int // O_PATH
+	// synced is a moment since which programs see in it what the host has.
+	synced int64
 }
 
 // watcher sees, from outside, what programs do to the upper trees.
@@ -71,7 +75,7 @@ func newWatcher(tree changes.Tree, barrierDir string, c *capture) (*watcher, err
 		_ = unix.Close(fd)
 		return nil, err
 	}
-	wd, err := unix.InotifyAddWatch(fd, barrierDir, unix.IN_CREATE|unix.IN_ONLYDIR|unix.IN_DONT_FOLLOW)
+	wd, err := unix.InotifyAddWatch(fd, barrierDir, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_ONLYDIR|unix.IN_DONT_FOLLOW)
 	if err != nil {
 		w.close()
 		return nil, err
@@ -104,7 +108,7 @@ func (w *watcher) begin(tree changes.Tree) {
 		if err != nil {
 			continue // nothing is mounted over it in this run
 		}
-		w.layers = append(w.layers, &layer{Layer: l, root: root})
+		w.layers = append(w.layers, &layer{Layer: l, root: root, synced: w.capture.since})
 	}
 	w.again()
 }
@@ -210,7 +214,7 @@ func (w *watcher) look(p place, dirfd int, name string) {
 	host := ""
 	if p.host != "" {
 		host = join(p.host, name)
-		w.capture.touched(w.host, host, dirfd, name, up)
+		w.capture.touched(w.host, host, dirfd, name, up, p.layer.synced)
 	}
 	if up.Type == entry.Dir {
 		w.enter(place{layer: p.layer, path: path, host: host, hidden: p.hidden})
@@ -237,6 +241,7 @@ func (w *watcher) read(buf []byte) (markers []string, more bool) {
 			w.again()
 		case wd == w.barrier:
 			w.woken = 0
+			w.sync(name)
 			markers = append(markers, name)
 		case mask&unix.IN_IGNORED != 0:
 			delete(w.places, wd)
@@ -247,11 +252,35 @@ func (w *watcher) read(buf []byte) (markers []string, more bool) {
 	return markers, true
 }
 
+// sync takes note of what a marker says of caches that were dropped.
+func (w *watcher) sync(marker string) {
+	since, paths, ok := base.ReadSynced(w.capture.dir, marker)
+	if !ok {
+		return
+	}
+	for _, l := range w.layers {
+		if len(paths) == 0 || slices.ContainsFunc(paths, func(path string) bool { return w.layerOf(path) == l }) {
+			l.synced = max(l.synced, since)
+		}
+	}
+}
+
+func (w *watcher) layerOf(path string) *layer {
+	var best *layer
+	for _, l := range w.layers {
+		if below := l.Host == "/" || path == l.Host || strings.HasPrefix(path, l.Host+"/"); below && (best == nil || len(l.Host) > len(best.Host)) {
+			best = l
+		}
+	}
+	return best
+}
+
 // waiting are the markers of those who wait now.
 func (w *watcher) waiting() []string {
 	ents, _ := os.ReadDir(w.barrierDir)
 	var markers []string
 	for _, e := range ents {
+		w.sync(e.Name())
 		markers = append(markers, e.Name())
 	}
 	return markers
@@ -277,7 +306,7 @@ func (w *watcher) event(wd int32, mask uint32, name string) {
 	if err != nil {
 		// What was deleted one by one is gone with its directory by now.
 		if p.host != "" && !w.stops[join(p.path, name)] {
-			w.capture.touched(w.host, join(p.host, name), -1, name, whiteout)
+			w.capture.touched(w.host, join(p.host, name), -1, name, whiteout, p.layer.synced)
 		}
 		return
 	}
