@@ -129,15 +129,46 @@ func TestAnIdleKeeperCostsNothing(t *testing.T) {
 			return all
 		}
 		slept := func() bool {
+			in, out := newPipe(t), newPipe(t)
+			ended := make(chan error, 1)
+			go func() {
+				_, err := w.engine.Run(t.Context(), RunOptions{
+					Name: "s", Dir: w.dir, Env: os.Environ(), Stdin: in[0], Stdout: out[1], Stderr: out[1],
+					Argv: []string{"/bin/sh", "-ec", "echo ready; read x; i=0; while [ $i -lt 2000 ]; do echo 1 >> a; i=$((i+1)); done; echo done; read x"},
+				})
+				ended <- err
+			}()
+			read := func() {
+				if _, err := out[0].Read(make([]byte, 64)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			read() // the start of a command wakes the keeper, once
 			before := ran()
-			w.run("i=0; while [ $i -lt 2000 ]; do echo 1 >> a; i=$((i+1)); done")
-			return ran() == before
+			_, _ = in[1].WriteString("go\n")
+			read()
+			after := ran()
+			_, _ = in[1].WriteString("go\n")
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+			return after == before
 		}
-		// It may still be getting done with its beginning.
+		// It may still be getting done with what woke it.
 		for end := time.Now().Add(10 * time.Second); !slept(); {
 			if time.Now().After(end) {
 				t.Fatal("the keeper wakes up for writes to what is copied up")
 			}
 		}
 	})
+}
+
+func newPipe(t *testing.T) [2]*os.File {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
+	return [2]*os.File{r, w}
 }
