@@ -60,12 +60,15 @@ type Query struct {
 	All      bool     // everything, wherever it is
 	Ignored  bool     // also what ignore rules leave out
 	Counts   bool     // fill Added and Removed
+	NoHunks  bool     // EachDiff leaves FileDiff.Hunks out
 }
 
 // Changes is the answer to a Query.
 type Changes struct {
 	Matching []changes.Change
-	External int // changes that the query did not match
+	// Uncounted says that there are too many changes to count their lines.
+	Uncounted bool
+	External  int // changes that the query did not match
 	// Ignored counts what matched and was left out by an ignore rule, IgnoredBy
 	// tells by which kinds, the most frequent first. ExternalIgnored did not
 	// match; External leaves it out.

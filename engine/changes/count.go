@@ -59,7 +59,7 @@ func (f *files) count(c *Change) (added, removed int, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		if host.Data, _, err = entry.ReadFile(dirfd, name, CountLimit); err != nil {
+		if host.Data, _, err = f.hostData.Read(dirfd, name, CountLimit); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -68,7 +68,7 @@ func (f *files) count(c *Change) (added, removed int, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		if sandbox.Data, _, err = entry.ReadFile(dirfd, name, CountLimit); err != nil {
+		if sandbox.Data, _, err = f.upperData.Read(dirfd, name, CountLimit); err != nil {
 			return 0, 0, err
 		}
 	}

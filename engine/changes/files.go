@@ -17,6 +17,8 @@ import (
 type files struct {
 	tree        Tree
 	host, upper heldDir
+
+	hostData, upperData entry.Reader
 }
 
 // heldDir is a root and the last directory opened below it.
@@ -97,7 +99,7 @@ func (c *Change) hostPath() string {
 
 // parallel calls do for 0…n-1 in chunks, each worker with its own files.
 func parallel(ctx context.Context, tree Tree, n int, do func(f *files, i int) error) error {
-	const chunk = 16
+	const chunk = 64 // rows that follow each other share a directory
 	var next atomic.Int64
 	var once sync.Once
 	var failed error

@@ -41,6 +41,22 @@ func One(ctx context.Context, tree Tree, path string, opts Options) (Change, err
 	return set.Changes[i], nil
 }
 
+// Keep drops the rows that keep does not want.
+func (s *Set) Keep(keep func(*Change) bool) {
+	kept := 0
+	for i := range s.Changes {
+		if !keep(&s.Changes[i]) {
+			continue
+		}
+		if kept < i {
+			s.Changes[kept] = s.Changes[i]
+		}
+		kept++
+	}
+	clear(s.Changes[kept:])
+	s.Changes = s.Changes[:kept]
+}
+
 // Find returns the index of the row with this Path.
 func (s *Set) Find(path string) (int, bool) {
 	return slices.BinarySearchFunc(s.Changes, path, func(c Change, p string) int { return strings.Compare(c.Path, p) })
@@ -73,9 +89,11 @@ func lookUp(ctx context.Context, tree Tree, path string) (c Change, sure bool, e
 	if err := s.run(); err != nil {
 		return Change{}, false, err
 	}
-	for _, row := range s.rows {
-		if row.Path == path {
-			c = row
+	for _, p := range s.parts {
+		for _, row := range p.rows {
+			if row.Path == path {
+				c = row
+			}
 		}
 	}
 	half := (c.Kind == Added && alike(c.Sandbox, c.Sandbox)) || (c.Kind == Deleted && alike(c.Host, c.Host))

@@ -32,7 +32,7 @@ func (s *scan) settleRedirects() error {
 			again = append(again, old)
 		}
 	}
-	s.rows = slices.DeleteFunc(s.rows, func(c Change) bool {
+	moved := func(c Change) bool {
 		if withinAny(c.Path, again) {
 			return true // all of it comes again
 		}
@@ -45,7 +45,10 @@ func (s *scan) settleRedirects() error {
 		// Below a renamed directory Path is not the host's; and what was moved
 		// on from there is not deleted.
 		return s.placeOf(c.From) != c.Path
-	})
+	}
+	for i := range s.parts {
+		s.parts[i].rows = slices.DeleteFunc(s.parts[i].rows, moved)
+	}
 	for _, old := range again {
 		s.rescanAsNew(old)
 	}
@@ -111,5 +114,5 @@ func (s *scan) rescanAsNew(path string) {
 	defer d.close()
 	st := step{s: s, d: &d}
 	st.one(name)
-	s.add(st.rows)
+	s.add(d.path, st.rows)
 }

@@ -59,7 +59,7 @@ func Scan(ctx context.Context, tree Tree, opts Options) (*Set, error) {
 	if err := s.settleRedirects(); err != nil {
 		return nil, err
 	}
-	set := &Set{Changes: sorted(s.rows), Unreadable: s.unreadable, tree: tree}
+	set := &Set{Changes: s.inOrder(), Unreadable: s.unreadable, tree: tree}
 	slices.Sort(set.Unreadable)
 	set.Unreadable = slices.Compact(set.Unreadable)
 	if !opts.NoRenames {
@@ -71,27 +71,22 @@ func Scan(ctx context.Context, tree Tree, opts Options) (*Set, error) {
 	return set, nil
 }
 
-// sorted returns the rows in order of Path. It sorts numbers, because a row is
-// some hundred bytes.
-func sorted(rows []Change) []Change {
-	order := make([]int, len(rows))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return strings.Compare(rows[a].Path, rows[b].Path) })
-	out := make([]Change, len(rows))
-	for to, from := range order {
-		out[to] = rows[from]
-	}
-	return out
-}
-
 // finish marks sensitive rows.
-func finish(set *Set, opts Options) {
-	f := sensitive.Finder{Home: opts.Home}
-	for i := range set.Changes {
-		set.Changes[i].Sensitive = markOf(&set.Changes[i], &f)
+func finish(set *Set, opts Options) { markAll(set.Changes, opts.Home) }
+
+// markAll asks the catalogue about every row. A finder remembers the directory
+// it was asked about last, so each worker has its own, and a run of rows.
+func markAll(rows []Change, home string) {
+	var wg sync.WaitGroup
+	for part := range slices.Chunk(rows, len(rows)/workers+1) {
+		wg.Go(func() {
+			f := sensitive.Finder{Home: home}
+			for i := range part {
+				part[i].Sensitive = markOf(&part[i], &f)
+			}
+		})
 	}
+	wg.Wait()
 }
 
 func markOf(c *Change, f *sensitive.Finder) *sensitive.Mark {
@@ -110,14 +105,16 @@ type scan struct {
 	ctx   context.Context
 	tree  Tree
 	stops map[string]bool
-	root  int    // "/" of the host
-	path  string // when set, only this path and the directories above it matter
+	// stopDirs are the directories that hold a stop.
+	stopDirs map[string]bool
+	root     int    // "/" of the host
+	path     string // when set, only this path and the directories above it matter
 
 	queue   chan dir
 	pending sync.WaitGroup
 
 	mu         sync.Mutex
-	rows       []Change
+	parts      []part
 	unreadable []string
 	redirects  []moved
 	sawOpaque  atomic.Bool
@@ -129,11 +126,18 @@ func newScan(ctx context.Context, tree Tree) (*scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &scan{
+	s := &scan{
 		ctx: ctx, tree: tree, stops: tree.stops(), root: root,
-		queue: make(chan dir, 64),
-	}, nil
+		stopDirs: make(map[string]bool), queue: make(chan dir, 64),
+	}
+	for stop := range s.stops {
+		s.stopDirs[dirOf(stop)] = true
+	}
+	return s, nil
 }
+
+// stopsIn reports whether a walk may end at a name in dir.
+func (s *scan) stopsIn(dir string) bool { return s.stopDirs[dir] }
 
 func (s *scan) close() { unix.Close(s.root) }
 
@@ -207,10 +211,15 @@ func (s *scan) run() error {
 	return s.err
 }
 
-func (s *scan) add(rows []Change) {
+// add takes over the rows of one directory.
+func (s *scan) add(dir string, rows []Change) {
+	if len(rows) == 0 {
+		return
+	}
+	slices.SortFunc(rows, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rows = append(s.rows, rows...)
+	s.parts = append(s.parts, part{dir, rows})
 }
 
 func (s *scan) stopped() bool {

@@ -2,6 +2,7 @@ package changes
 
 import (
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -60,6 +61,16 @@ func (d *dir) hostChild(name string) string {
 	return join(d.host, name)
 }
 
+// paths gives the two paths of an entry of the upper directory. Where the upper
+// mirrors the host's paths they share memory: a row is kept for every change.
+func (d *dir) paths(name string) (path, upper string) {
+	upper = join(d.upperPath, name)
+	if d.path != "/" && strings.HasSuffix(d.upperPath, d.path) {
+		return upper[len(d.upperPath)-len(d.path):], upper
+	}
+	return join(d.path, name), upper
+}
+
 // step collects what one directory gives.
 type step struct {
 	s    *scan
@@ -88,7 +99,7 @@ func (s *scan) walk(d dir) {
 	if d.shadow >= 0 {
 		st.shadowNames(seen)
 	}
-	s.add(st.rows)
+	s.add(d.path, st.rows)
 }
 
 // upperNames compares every entry of the upper directory and returns the names
@@ -106,8 +117,9 @@ func (st *step) upperNames() map[string]bool {
 	if d.hidden || d.shadow >= 0 {
 		seen = make(map[string]bool, len(names))
 	}
+	stops := st.s.stopsIn(d.path)
 	for _, n := range names {
-		if st.s.stops[join(d.path, n.Name)] || entry.IsRenameTemp(n.Name) {
+		if (stops && st.s.stops[join(d.path, n.Name)]) || entry.IsRenameTemp(n.Name) {
 			if seen != nil {
 				seen[n.Name] = true
 			}
@@ -253,9 +265,9 @@ func (st *step) below(lower int, name, from string, gone deletion) {
 func (st *step) file(name string, up, lo entry.Entry) {
 	d := st.d
 	c := Change{
-		Path: join(d.path, name), Upper: join(d.upperPath, name),
 		Host: lo, Sandbox: up, Added: -1, Removed: -1,
 	}
+	c.Path, c.Upper = d.paths(name)
 	if lo.Exists() {
 		c.From = d.from(name)
 	}
@@ -305,11 +317,11 @@ func (st *step) settled(c *Change, name string) bool {
 // directory compares an upper directory with what the host has, and goes into it.
 func (st *step) directory(name string, up, lo entry.Entry) {
 	d, s := st.d, st.s
-	path := join(d.path, name)
 	c := Change{
-		Path: path, Upper: join(d.upperPath, name),
 		Host: lo, Sandbox: up, Added: -1, Removed: -1,
 	}
+	c.Path, c.Upper = d.paths(name)
+	path := c.Path
 	if lo.Exists() {
 		c.From = d.from(name)
 	}
