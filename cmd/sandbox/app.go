@@ -156,6 +156,9 @@ func (a *app) safe(s string) string {
 
 // shown is a path as people read it: relative to dir where that is shorter.
 func shown(dir, path string) string {
+	if dir != "/" && path != dir && engine.Below(path, dir) {
+		return path[len(dir)+1:]
+	}
 	rel, err := filepath.Rel(dir, path)
 	if err != nil || len(rel) >= len(path) {
 		return path

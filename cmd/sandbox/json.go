@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"unicode/utf8"
 
 	"sandbox/engine/fault"
@@ -14,7 +16,11 @@ type document map[string]any
 
 // answer prints the document. It is printed once: a later error goes to
 // standard error only.
-func (a *app) answer(d document) {
+func (a *app) answer(d document) { a.answerRows(d, "", 0, nil) }
+
+// answerRows is answer for a document with one long list, which is written row
+// by row and never held as a whole.
+func (a *app) answerRows(d document, key string, n int, row func(i int) document) {
 	if _, ok := d["ok"]; !ok {
 		d["ok"] = true
 	}
@@ -24,7 +30,26 @@ func (a *app) answer(d document) {
 	a.answered = true
 	enc := json.NewEncoder(a.out)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(d) // maps of plain values: only the writer can fail, and finish says so
+	if key == "" {
+		_ = enc.Encode(d) // maps of plain values: only the writer can fail, and finish says so
+		return
+	}
+	var line bytes.Buffer
+	enc = json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	fmt.Fprintf(a.out, "{%q:[", key)
+	for i := range n {
+		line.Reset()
+		_ = enc.Encode(row(i))
+		if i > 0 {
+			_ = a.out.WriteByte(',')
+		}
+		_, _ = a.out.Write(bytes.TrimSuffix(line.Bytes(), []byte("\n")))
+	}
+	_, _ = a.out.WriteString("],")
+	line.Reset()
+	_ = enc.Encode(d)
+	_, _ = a.out.Write(line.Bytes()[1:])
 }
 
 // errorDocument is the answer of a call that failed.

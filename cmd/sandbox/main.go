@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"os"
+	"runtime/debug"
 
 	"sandbox/engine"
 )
@@ -21,6 +22,7 @@ func main() {
 func start(ctx context.Context, args []string) int {
 	c, err := parse(args)
 	app := newApp(c)
+	boundMemory(c.action)
 	if err != nil {
 		return app.fail(err)
 	}
@@ -29,4 +31,15 @@ func start(ctx context.Context, args []string) int {
 		return app.fail(err)
 	}
 	return app.exit
+}
+
+// boundMemory lets the actions that hold all changes of a sandbox collect
+// garbage when there is much of it, not when it has doubled: 100,000 changes
+// are some 60 MB.
+func boundMemory(action string) {
+	switch action {
+	case "status", "diff", "accept", "reject", "undo", "list":
+		debug.SetGCPercent(400)
+		debug.SetMemoryLimit(112 << 20)
+	}
 }

@@ -36,7 +36,7 @@ func status(ctx context.Context, a *app) error {
 	}
 	if a.json {
 		d := document{
-			"sandbox": name, "changes": changeRows(found.Matching),
+			"sandbox": name,
 			"other": document{
 				"external": found.External, "ignored": found.Ignored, "external_ignored": found.ExternalIgnored,
 				"ignored_by": ignoredRows(found),
@@ -45,7 +45,10 @@ func status(ctx context.Context, a *app) error {
 		if len(found.Unreadable) > 0 {
 			d["unreadable"] = found.Unreadable
 		}
-		a.answer(d)
+		if found.Uncounted {
+			d["uncounted"] = true
+		}
+		a.answerRows(d, "changes", len(found.Matching), func(i int) document { return changeRow(&found.Matching[i]) })
 		return a.finish()
 	}
 	if len(found.Matching) == 0 {
@@ -59,6 +62,9 @@ func status(ctx context.Context, a *app) error {
 	}
 	if text := ignoredLine(found.Ignored, len(found.Matching) > 0, found.WhyIgnored()); text != "" {
 		a.printf("\n%s; --ignored shows them\n", text)
+	}
+	if found.Uncounted {
+		a.notef("sandbox: too many changes to count their lines; name some of them to see how many")
 	}
 	for _, dir := range found.Unreadable {
 		a.notef("sandbox: cannot look into %s; changes below it are not listed", safeErr(dir))
@@ -109,32 +115,28 @@ func ignoredRows(found engine.Changes) []document {
 	return rows
 }
 
-// changeRows are the changes of status --json.
-func changeRows(list []changes.Change) []document {
-	rows := make([]document, 0, len(list))
-	for _, c := range list {
-		row := document{"kind": c.Kind, "added": c.Added, "removed": c.Removed, "conflict": c.Conflict, "base": c.Base}
-		putText(row, "path", c.Path)
-		if c.Kind == changes.Renamed {
-			putText(row, "from", c.From)
-		}
-		if c.Sensitive != nil {
-			row["sensitive"] = c.Sensitive
-		}
-		if r := c.Ignored; r != nil {
-			ignored := document{"by": r.Kind, "rule": r.Text}
-			if r.File != "" {
-				putText(ignored, "file", r.File)
-				ignored["line"] = r.Line
-			}
-			row["ignored"] = ignored
-		}
-		if c.Git != nil {
-			row["git"] = gitDocument(&c)
-		}
-		rows = append(rows, row)
+// changeRow is a change in status --json.
+func changeRow(c *changes.Change) document {
+	row := document{"kind": c.Kind, "added": c.Added, "removed": c.Removed, "conflict": c.Conflict, "base": c.Base}
+	putText(row, "path", c.Path)
+	if c.Kind == changes.Renamed {
+		putText(row, "from", c.From)
 	}
-	return rows
+	if c.Sensitive != nil {
+		row["sensitive"] = c.Sensitive
+	}
+	if r := c.Ignored; r != nil {
+		ignored := document{"by": r.Kind, "rule": r.Text}
+		if r.File != "" {
+			putText(ignored, "file", r.File)
+			ignored["line"] = r.Line
+		}
+		row["ignored"] = ignored
+	}
+	if c.Git != nil {
+		row["git"] = gitDocument(c)
+	}
+	return row
 }
 
 // widest bounds the name column, so that one long name does not push the
@@ -146,7 +148,8 @@ func (a *app) printTable(dir string, list []changes.Change) {
 	names := make([]string, len(list))
 	added := make([]string, len(list))
 	var nameWidth, addedWidth int
-	for i, c := range list {
+	for i := range list {
+		c := &list[i]
 		names[i] = a.label(dir, c)
 		if w := utf8.RuneCountInString(names[i]); w <= widest {
 			nameWidth = max(nameWidth, w)
@@ -156,7 +159,8 @@ func (a *app) printTable(dir string, list []changes.Change) {
 			addedWidth = max(addedWidth, len(added[i]))
 		}
 	}
-	for i, c := range list {
+	for i := range list {
+		c := &list[i]
 		line := pad(names[i], nameWidth) + "  "
 		if added[i] != "" {
 			line += fmt.Sprintf("%-*s -%d", addedWidth, added[i], c.Removed)
@@ -187,7 +191,7 @@ func mark(k changes.Kind) string {
 }
 
 // label is the name of a change, with a slash behind a directory.
-func (a *app) label(dir string, c changes.Change) string {
+func (a *app) label(dir string, c *changes.Change) string {
 	show := func(path string, t entry.Type) string {
 		s := a.safe(shown(dir, path))
 		if t == entry.Dir {
@@ -206,7 +210,7 @@ func (a *app) label(dir string, c changes.Change) string {
 }
 
 // notes says what the mark and the counts do not.
-func (a *app) notes(c changes.Change) string {
+func (a *app) notes(c *changes.Change) string {
 	var out []string
 	switch c.Kind {
 	case changes.TypeChanged:
@@ -244,7 +248,7 @@ func (a *app) notes(c changes.Change) string {
 	return strings.Join(out, "  ")
 }
 
-func (a *app) attributes(c changes.Change) []string {
+func (a *app) attributes(c *changes.Change) []string {
 	var out []string
 	if c.Host.Type == entry.Symlink && c.Host.Target != c.Sandbox.Target {
 		out = append(out, fmt.Sprintf("link: %s → %s", a.safe(c.Host.Target), a.safe(c.Sandbox.Target)))
