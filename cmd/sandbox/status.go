@@ -223,11 +223,10 @@ func (a *app) notes(c *changes.Change) string {
 		out = append(out, a.attributes(c)...)
 	}
 	if c.Git != nil {
-		out = []string{c.Git.Summary}
-		if c.Git.Trouble != "" {
-			out = append(out, "! "+c.Git.Trouble)
-		}
-		return strings.Join(out, "  ")
+		out = append([]string{c.Git.Summary}, out...)
+	}
+	if c.Git != nil && c.Git.Trouble != "" {
+		return strings.Join(append(out, "! "+c.Git.Trouble), "  ")
 	}
 	switch {
 	case c.Conflict:

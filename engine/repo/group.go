@@ -25,8 +25,8 @@ type Env struct {
 // unit is one git directory.
 type unit struct {
 	dir     string
-	onHost  bool
-	inBox   bool
+	onHost  bool // the host has a repository there
+	gone    bool // the sandbox has no directory there
 	members []changes.Change
 }
 
@@ -36,6 +36,9 @@ type grouper struct {
 	sides *sides
 	known map[string]*unit // by directory; nil for what is none
 	units []*unit
+	// last is the directory asked about last, and the git directory it lies in.
+	last     string
+	lastUnit *unit
 }
 
 // Group replaces the rows inside git directories by one each. rows are all rows
@@ -50,7 +53,16 @@ func Group(rows []changes.Change, env Env) ([]changes.Change, error) {
 	}
 	defer sides.close()
 	g := &grouper{env: env, sides: sides, known: map[string]*unit{}}
-	if !slices.ContainsFunc(rows, func(c changes.Change) bool { return g.of(&c) != nil || (c.From != "" && g.at(c.From) != nil) }) {
+	for i := range rows {
+		c := &rows[i]
+		if !apartAnyway(c) {
+			g.find(c.Path)
+		}
+		if c.From != "" && c.Kind == changes.Renamed {
+			g.find(c.From)
+		}
+	}
+	if len(g.units) == 0 {
 		return rows, nil
 	}
 	rows = g.apartRenames(rows)
@@ -65,7 +77,7 @@ func Group(rows []changes.Change, env Env) ([]changes.Change, error) {
 			pointers = append(pointers, *c)
 		case u == nil:
 			rest = append(rest, *c)
-		case u.inBox && g.apart(u, c):
+		case !u.gone && g.apart(u, c):
 			rest = append(rest, *c)
 		default:
 			u.members = append(u.members, *c)
@@ -108,16 +120,37 @@ func mayBe(path string) bool {
 // of finds the git directory that a row belongs to. Below a directory that was
 // renamed as a whole there are two paths for everything: such rows stay alone.
 func (g *grouper) of(c *changes.Change) *unit {
-	if (c.From != "" && c.Kind != changes.Renamed) || c.Redirect {
+	if apartAnyway(c) {
 		return nil
 	}
 	return g.at(c.Path)
 }
 
-// at finds the outermost git directory that a path is, or lies in.
+func apartAnyway(c *changes.Change) bool {
+	return (c.From != "" && c.Kind != changes.Renamed) || c.Redirect
+}
+
+// at gives the git directory, of those that were found, that a path is or lies in.
 func (g *grouper) at(path string) *unit {
+	if u := g.known[path]; u != nil {
+		return u
+	}
+	dir, _ := entry.Split(path)
+	if dir != g.last {
+		g.last, g.lastUnit = dir, nil
+		for up := dir; up != "/" && up != ""; up, _ = entry.Split(up) {
+			if u := g.known[up]; u != nil {
+				g.lastUnit = u // the outermost
+			}
+		}
+	}
+	return g.lastUnit
+}
+
+// find looks for the outermost git directory that a path is, or lies in.
+func (g *grouper) find(path string) {
 	if !mayBe(path) {
-		return nil
+		return
 	}
 	for i := 1; i <= len(path); i++ {
 		if i < len(path) && path[i] != '/' {
@@ -130,19 +163,24 @@ func (g *grouper) at(path string) *unit {
 		dir := path[:i]
 		u, seen := g.known[dir]
 		if !seen {
-			u = &unit{dir: dir, onHost: isRepository(dir, g.sides.hostEntry), inBox: isRepository(dir, g.sides.boxEntry)}
-			if !u.onHost && !u.inBox {
-				u = nil
-			} else {
+			if u = g.look(dir); u != nil {
 				g.units = append(g.units, u)
 			}
 			g.known[dir] = u
 		}
 		if u != nil {
-			return u
+			return
 		}
 	}
-	return nil
+}
+
+// look asks whether a directory is a git directory on either side.
+func (g *grouper) look(dir string) *unit {
+	onHost := isRepository(dir, g.sides.hostEntry)
+	if !onHost && !isRepository(dir, g.sides.boxEntry) {
+		return nil
+	}
+	return &unit{dir: dir, onHost: onHost, gone: g.sides.boxEntry(dir).Type != entry.Dir}
 }
 
 // apartRenames makes a deletion and an addition of each file that was moved

@@ -52,10 +52,15 @@ func (g *grouper) rowOf(u *unit) (rows []changes.Change, ok bool) {
 	switch {
 	case !u.onHost:
 		row.Kind = changes.Added
-	case !u.inBox:
+	case row.Sandbox.Exists() && u.gone:
+		row.Kind = changes.TypeChanged
+	case u.gone:
 		row.Kind = changes.Deleted
 	}
-	row.Git.Report = gitdir.Describe(host, box, files, !u.onHost, !u.inBox)
+	if c := kept[0]; c.Path == u.dir {
+		row.Sensitive = c.Sensitive // a link, say, in the place of the repository
+	}
+	row.Git.Report = gitdir.Describe(host, box, files, !u.onHost, u.gone)
 	row.Git.Trouble = g.trouble(u, row.Git)
 	row.Git.Print = printOf(row.Git)
 	row.Conflict = row.Git.Trouble != ""
