@@ -26,6 +26,7 @@ func (e *Engine) Diff(ctx context.Context, name, path string) (FileDiff, error) 
 	if err != nil {
 		return FileDiff{}, err
 	}
+	b.bases()
 	if c, _, err := b.repository(ctx, path); err != nil {
 		return FileDiff{}, err
 	} else if c != nil {
@@ -37,6 +38,7 @@ func (e *Engine) Diff(ctx context.Context, name, path string) (FileDiff, error) 
 	}
 	settled := []changes.Change{c}
 	apply.Settle(b.journal(), settled)
+	b.refine(settled)
 	return b.compare(settled[0])
 }
 
@@ -91,14 +93,24 @@ func (b *box) compare(c changes.Change) (FileDiff, error) {
 		sandbox.Mode = c.Sandbox.Mode
 	}
 	d := FileDiff{
-		Change: c, Host: host, Sandbox: sandbox, HostHash: hostPrint, SandboxHash: sandboxPrint,
-		Base: "same", Hunks: diff.Compare(c.Path, host, sandbox),
+		Change: c, Host: host, Sandbox: sandbox, HostHash: hostPrint, SandboxHash: sandboxPrint, Base: c.Base,
 	}
+	switch {
+	case c.Conflict && c.Base != changes.BaseKnown:
+		d.Base = changes.BaseUnknown
+	case d.Base == "":
+		d.Base = changes.BaseSame
+	}
+	if c.Base == changes.BaseKnown && c.From == "" {
+		if old, ok := apply.BaseSide(b.tree, c.Path, host); ok {
+			d.Hunks = diff.CompareBase(c.Path, host, sandbox, old)
+			return d, nil
+		}
+		d.Base = changes.BaseUnknown
+	}
+	d.Hunks = diff.Compare(c.Path, host, sandbox)
 	if c.Kind == changes.Renamed && !c.Redirect {
 		d.Hunks = append([]diff.Hunk{diff.Rename(c.From, c.Path)}, d.Hunks...)
-	}
-	if c.Conflict {
-		d.Base = "unknown"
 	}
 	return d, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sandbox/engine/apply"
+	"sandbox/engine/base"
 	"sandbox/engine/changes"
 	"sandbox/engine/entry"
 	"sandbox/engine/fault"
@@ -85,7 +86,8 @@ func (e *Engine) operate(ctx context.Context, what, name string, do func(*box, a
 			b.prune(ctx)
 		}
 	}()
-	r, err = do(b, apply.Env{Tree: b.tree, Journal: b.journal(), View: s.open, Running: running})
+	b.bases()
+	r, err = do(b, apply.Env{Tree: b.tree, Journal: b.journal(), Base: b.dir.Path(base.Dir), View: s.open, Running: running})
 	if running && len(r.Done) > 0 {
 		// What programs inside looked up before is forgotten. The operation is
 		// done; a sandbox that just ended needs nothing.
@@ -226,7 +228,9 @@ func (b *box) decided(ctx context.Context, what string, list []Decision) ([]appl
 		if err != nil {
 			return nil, err
 		}
-		selected = append(selected, apply.Selection{Change: c, Hunks: d.Hunks, Host: d.Host, Sandbox: d.Sandbox})
+		one := []changes.Change{c}
+		b.refine(one)
+		selected = append(selected, apply.Selection{Change: one[0], Hunks: d.Hunks, Host: d.Host, Sandbox: d.Sandbox})
 	}
 	return selected, nil
 }

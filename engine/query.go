@@ -34,11 +34,13 @@ const countMost = 10_000
 // named exactly. A git directory that the query reaches into is listed file by
 // file.
 func (b *box) query(ctx context.Context, q Query) (Changes, *matcher, error) {
+	b.bases()
 	set, err := changes.Scan(ctx, b.tree, scanOptions())
 	if err != nil {
 		return Changes{}, nil, err
 	}
 	apply.Settle(b.journal(), set.Changes)
+	b.refine(set.Changes)
 	m, err := compile(q, set)
 	if err != nil {
 		return Changes{}, nil, err

@@ -31,17 +31,22 @@ func Accept(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 	defer frugal(len(sel))()
 	w.host.Hold(true)
 	w.upper.hold(true)
-	items, err := w.gather(ctx, sel, accepting)
+	items, p, err := w.planAccept(ctx, sel, opt)
 	if err != nil {
 		return Result{}, err
 	}
-	known, err := w.world(items)
+	merge, merged, err := w.mergeIn(ctx, items, sel)
 	if err != nil {
 		return Result{}, err
 	}
-	p, err := planAccept(items, known, opt)
-	if err != nil {
-		return Result{}, err
+	if merge != nil {
+		defer merge.Close()
+		w.host.Forget()
+		w.upper.hold(false)
+		w.upper.hold(true)
+		if items, p, err = w.planAccept(ctx, merged, opt); err != nil {
+			return Result{}, w.unmerge(merge, err)
+		}
 	}
 	wholes := inUnits(sel)
 	if err := wholes.complete(p.skipped); err != nil {
@@ -52,13 +57,37 @@ func Accept(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 		return p.result(), nil
 	}
 	wholes.order(p.steps)
-	rows := sortRows(p.done)
-	if err := w.identify(w.host, p.steps, foundOnHost(items)); err != nil {
-		return Result{}, err
+	err = w.identify(w.host, p.steps, foundOnHost(items))
+	items = nil //nolint:ineffassign,wastedassign // they are many: let them go before the work begins
+	var r Result
+	if err == nil {
+		r, err = w.accept(ctx, p, opt, merge)
 	}
+	if err != nil {
+		err = w.unmerge(merge, err)
+	}
+	return r, err
+}
+
+func (w *work) planAccept(ctx context.Context, sel []Selection, opt Options) ([]*item, *plan, error) {
+	items, err := w.gather(ctx, sel, accepting)
+	if err != nil {
+		return nil, nil, err
+	}
+	known, err := w.world(items)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := planAccept(items, known, opt)
+	return items, p, err
+}
+
+// accept carries a plan out.
+func (w *work) accept(ctx context.Context, p *plan, opt Options, merge *operation) (Result, error) {
+	rows := sortRows(p.done)
 	w.upper.hold(false)
 	w.host.Forget() // what was looked up for the plan
-	op, err := begin(env.Journal, "accept", onHost, p.steps, rows)
+	op, err := begin(w.env.Journal, "accept", onHost, p.steps, rows)
 	if err != nil {
 		return Result{}, explain("accept", "", err)
 	}
@@ -66,11 +95,19 @@ func Accept(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 	crash("begun")
 	p.announce(opt)
 	r := w.run(op)
-	if err := w.acceptSteps(ctx, r); err != nil {
+	if merge != nil {
+		op.with = merge.ID
+		err = op.Add(line{With: op.with})
+	}
+	if err == nil {
+		err = w.acceptSteps(ctx, r)
+	}
+	if err != nil {
 		return Result{}, w.fail(r, err)
 	}
+	w.putBases()
 	err = errors.Join(r.conclude(), w.sync(op))
-	journal.Trim(env.Journal)
+	journal.Trim(w.env.Journal)
 	result := p.result()
 	result.ID = op.ID
 	return result, err
@@ -112,6 +149,9 @@ func (w *work) acceptSteps(ctx context.Context, r *treeRun) error {
 		return err
 	}
 	if err := w.settle(r.op); err != nil {
+		return explain("accept", "", err)
+	}
+	if err := w.keepBases(r.op); err != nil {
 		return explain("accept", "", err)
 	}
 	crash("settled")
@@ -229,6 +269,7 @@ func (w *work) markAccepted(op *operation) error {
 		if err := w.upper.accepted(path, e.CtimeNs); err != nil {
 			return err
 		}
+		w.noteBase(path, e, s.After)
 		// All the way up: whichever directory the sandbox deletes later, the one
 		// above it still knows.
 		for dir, more := parent(path), true; more; dir = parent(dir) {

@@ -37,6 +37,8 @@ type item struct {
 	trouble   string     // why it is left alone; "" for nothing
 	result    *diff.Side // what the chosen hunks make of it
 	newName   bool       // of a rename its hunk is chosen, but not all others
+	base      *diff.Side // and what is the base of the rest then
+	unknown   bool       // or that it is not known
 }
 
 // takesName says that the host's file gets the name it has in the sandbox.
@@ -62,6 +64,11 @@ type work struct {
 	env   Env
 	host  *rootfs.Root
 	upper *upper
+	// sides are the bases that chosen hunks leave, by path; rebased is what the
+	// operation makes of bases.
+	sides   map[string]*diff.Side
+	unknown map[string]bool
+	rebased []rebase
 }
 
 func open(env Env) (*work, error) {
@@ -104,6 +111,18 @@ func (w *work) gather(ctx context.Context, sel []Selection, dir way) ([]*item, e
 		it.place(moves, dir)
 		if err := w.facts(it, &sel[i], moves, whole, dir); err != nil {
 			return nil, err
+		}
+		if it.base != nil {
+			if w.sides == nil {
+				w.sides = map[string]*diff.Side{}
+			}
+			w.sides[it.path()] = it.base
+		}
+		if it.unknown {
+			if w.unknown == nil {
+				w.unknown = map[string]bool{}
+			}
+			w.unknown[it.path()] = true
 		}
 		items = append(items, it)
 	}
@@ -266,6 +285,9 @@ func (w *work) facts(it *item, s *Selection, moves []changes.Change, whole map[s
 // plain says that nothing was decided on the contents of the two sides, and
 // nothing depends on them: the scan found that they differ.
 func (it *item) plain(s *Selection, dir way) bool {
+	if it.change.Base == changes.BaseKnown {
+		return false // three versions are compared
+	}
 	c := &it.change
 	if dir == rejecting || s.Host != "" || s.Sandbox != "" || it.hunks != nil || c.Conflict || c.From != "" {
 		return false
@@ -383,7 +405,11 @@ func (w *work) choose(it *item, dir way) error {
 	if err != nil {
 		return w.unreadable(it, it.path(), err)
 	}
+	three, known := w.baseOf(&it.change, it.path(), host)
 	all := diff.Compare(it.path(), host, box)
+	if known {
+		all = diff.CompareBase(it.path(), host, box, three)
+	}
 	if it.change.Kind == changes.Renamed && !it.redirect() {
 		all = append([]diff.Hunk{diff.Rename(it.change.From, it.path())}, all...)
 	}
@@ -402,15 +428,34 @@ func (w *work) choose(it *item, dir way) error {
 		}
 		it.newName = true
 	}
-	take := diff.Among(chosen)
-	if dir == rejecting {
-		take = diff.NotAmong(chosen)
+	among := diff.Among(chosen)
+	var result diff.Side
+	switch {
+	case dir == accepting:
+		result, err = diff.Apply(host, box, all, among)
+	case known:
+		result, err = diff.Revert(host, box, all, among)
+	default:
+		result, err = diff.Apply(host, box, all, diff.NotAmong(chosen))
 	}
-	result, err := diff.Apply(host, box, all, take)
 	if err != nil {
 		return err
 	}
 	it.result = &result
+	if !known && it.change.Conflict {
+		it.unknown = true
+		return nil
+	}
+	if !known {
+		three = host
+	}
+	none := func(diff.Hunk) bool { return false }
+	if dir == accepting {
+		three = diff.Advance(it.path(), three, host, box, among, none)
+	} else {
+		three = diff.Advance(it.path(), three, host, box, none, among)
+	}
+	it.base = &three
 	return nil
 }
 

@@ -25,6 +25,10 @@ type operation struct {
 	rows  []row
 	// marks are the changes of overlayfs's own marks in the upper.
 	marks []mark
+	// with is the operation on the sandbox that this one stands on, "" for none.
+	with string
+	// bases are the records of bases that the operation replaced.
+	bases []keptBase
 	// lost are the steps of which the upper had no word when an undo began.
 	lost map[int]bool
 }
@@ -40,6 +44,14 @@ type line struct {
 	Meta *dirMeta  `json:"meta,omitempty"`
 	Lost *[]int    `json:"lost,omitempty"`
 	Left *pathText `json:"left,omitempty"` // could not be taken back
+	With string    `json:"with,omitempty"`
+	Base *keptBase `json:"base,omitempty"`
+}
+
+// keptBase is what was known about the base of a path before an operation.
+type keptBase struct {
+	Path pathText `json:"path"`
+	Kept []byte   `json:"kept,omitempty"`
 }
 
 type row struct {
@@ -156,6 +168,10 @@ func (op *operation) take(text []byte) error {
 		for _, i := range *l.Lost {
 			op.lost[i] = true
 		}
+	case l.With != "":
+		op.with = l.With
+	case l.Base != nil:
+		op.bases = append(op.bases, *l.Base)
 	case l.Left != nil:
 	default:
 		return errLine

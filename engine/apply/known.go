@@ -43,6 +43,9 @@ func Settle(journal string, list []changes.Change) {
 }
 
 func settle(notes map[string]known, c *changes.Change) {
+	if c.Base == changes.BaseKnown {
+		return // the record says more than a time
+	}
 	path := c.Path
 	if c.From != "" {
 		path = c.From

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"sandbox/engine/changes"
 	"sandbox/engine/entry"
@@ -129,7 +130,22 @@ func guardStorage(items []*item, tree changes.Tree) error {
 	return nil
 }
 
-const hostChanged = "the host's version changed after the sandbox took its copy, and the two differ"
+// bothChanged names both sides of a conflict.
+func bothChanged(it *item) string {
+	return "both sides changed it since the sandbox took its copy: the host has " + version(it.host) + ", the sandbox " + version(it.box)
+}
+
+func version(e entry.Entry) string {
+	switch e.Type {
+	case entry.None, "":
+		return "nothing"
+	case entry.File:
+		return fmt.Sprintf("%d bytes of %s", e.Size, time.Unix(0, e.MtimeNs).Format("2006-01-02 15:04:05"))
+	case entry.Symlink:
+		return fmt.Sprintf("a link to %q", e.Target)
+	}
+	return "a " + string(e.Type)
+}
 
 // possible leaves out what cannot be taken, and finds the conflicts.
 func (a *acceptor) possible(items []*item) []*item {
@@ -146,7 +162,7 @@ func (a *acceptor) possible(items []*item) []*item {
 		case (it.box.Type == entry.Char || it.box.Type == entry.Block) && !a.opt.Special:
 			a.skip(it.path(), "a device is not copied")
 		case c.Conflict && it.hunks == nil && it.hostPrint != it.boxPrint:
-			a.blocked = append(a.blocked, Skip{it.path(), hostChanged})
+			a.blocked = append(a.blocked, Skip{it.path(), bothChanged(it)})
 		case c.Kind == changes.Added && it.host.Exists() && it.hostPrint != it.boxPrint,
 			c.Kind == changes.Renamed && it.here.Exists() && !c.Opaque && it.herePrint != it.boxPrint:
 			a.blocked = append(a.blocked, Skip{it.path(), "the host has something else of that name, and so has the sandbox"})

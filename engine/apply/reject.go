@@ -62,9 +62,11 @@ func Reject(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 	crash("begun")
 	p.announce(opt)
 	r := &viewRun{w: w, op: op, v: v}
+	w.noteRejected(items)
 	if err := r.doAll(ctx); err != nil {
 		return Result{}, w.failInView(r, err)
 	}
+	w.putBases()
 	journal.Trim(env.Journal)
 	result := p.result()
 	result.ID = op.ID
@@ -78,6 +80,9 @@ func (r *viewRun) doAll(ctx context.Context) error {
 	crash("saved")
 	if err := r.do(ctx); err != nil {
 		return err
+	}
+	if err := r.w.keepBases(r.op); err != nil {
+		return explain("reject", "", err)
 	}
 	err := r.op.SetState(journal.Done)
 	crash("done")
@@ -442,7 +447,7 @@ func (w *work) undoReject(op *operation) error {
 		return err
 	}
 	crash("undoing")
-	left, err := w.backInView(op)
+	left, err := w.finishBack(op)
 	if err != nil {
 		return err
 	}

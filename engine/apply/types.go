@@ -71,6 +71,7 @@ type Preview struct {
 type Env struct {
 	Tree    changes.Tree
 	Journal string // absolute path of the journal directory
+	Base    string // absolute path of the directory of bases; "" keeps none
 	// View gives the merged view, starting the sandbox when it is down.
 	View func() (view.View, error)
 	// Running says whether the sandbox is up now; when it is not, accept

@@ -37,10 +37,10 @@ func Undo(ctx context.Context, env Env, id string) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, fault.Wrap(fault.Failed, "undo", "", err)
 	}
-	if op.Kind == "reject" {
+	if op.Tree == inView {
 		err = w.undoReject(op)
-	} else {
-		err = w.undoAccept(op)
+	} else if err = w.undoAccept(op); err == nil && op.with != "" {
+		err = w.undoMerge(op)
 	}
 	if err != nil {
 		return Result{}, err

@@ -16,11 +16,10 @@ import (
 const BarrierDir = "barrier"
 
 // Barrier waits until the keeper has written down everything that programs did
-// before the call, but no longer than limit. keeperLock is the path of the
-// keeper's lock: without a keeper there is nobody to wait for. It reports
-// whether all is written down; when it is not, what is missing counts as
-// unknown.
-func Barrier(dir, keeperLock string, limit time.Duration) bool {
+// before the call, but no longer than limit. It reports whether all is written
+// down; when it is not (there is no keeper, or it is slow), what is missing
+// counts as unknown.
+func Barrier(dir string, limit time.Duration) bool {
 	var b [8]byte
 	_, _ = rand.Read(b[:])
 	marker := filepath.Join(dir, BarrierDir, hex.EncodeToString(b[:]))

@@ -43,6 +43,10 @@ type Record struct {
 	offset, size int64
 }
 
+// Unknown is the print of a record that says: both sides changed this path, and
+// nobody knows from what. It is never equal to another print.
+const Unknown entry.Print = "?"
+
 // HasContent reports whether the content itself was kept.
 func (r Record) HasContent() bool { return r.offset > 0 }
 

@@ -116,6 +116,22 @@ func (w *Writer) Put(r Record, content []byte) error {
 	return nil
 }
 
+// Keep gives a record in a form that Restore brings back, content included.
+func (r Record) Keep() []byte { return encode(nil, r) }
+
+// Restore adds a record that Keep gave; nil is no record of that path.
+func (w *Writer) Restore(path string, kept []byte) error {
+	r, _, ok := decode(kept)
+	if !ok || r.Path != path {
+		return w.Forget(path)
+	}
+	if err := w.begin(); err != nil {
+		return err
+	}
+	w.buf = encode(w.buf, r)
+	return nil
+}
+
 // Forget adds that a path has no record any more.
 func (w *Writer) Forget(path string) error {
 	if err := w.begin(); err != nil {

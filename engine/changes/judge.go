@@ -29,10 +29,10 @@ func (st *step) judge(c *Change, name string) verdict {
 	case known && r.SameHost(lo):
 		return verdict{base: BaseSame}
 	}
-	if lo.Exists() && readMarks(c.Upper, s.tree.Xattr).covers(lo.CtimeNs, 0) {
-		return verdict{base: BaseSame} // an accept or an undo wrote it
-	}
 	if !known || r.Print == "" {
+		if lo.Exists() && readMarks(c.Upper, s.tree.Xattr).covers(lo.CtimeNs, 0) {
+			return verdict{base: BaseSame} // an accept or an undo wrote it
+		}
 		return verdict{base: BaseUnknown, conflict: true}
 	}
 	if p, err := entry.PrintOf(d.upper, name); err == nil && p == r.Print {
@@ -41,11 +41,24 @@ func (st *step) judge(c *Change, name string) verdict {
 	if !lo.Exists() {
 		return verdict{base: BaseKnown, conflict: true}
 	}
-	// A touch, a chmod, a hard link: another time, the same content.
-	if p, err := entry.PrintOf(d.lower, name); err == nil && p == r.Print {
+	// A touch, a hard link: another time, the same content. With another mode the
+	// versions are for a merge to put together.
+	if p, err := entry.PrintOf(d.lower, name); err == nil && p == r.Print && (lo.Mode == r.Host.Mode || lo.Type == entry.Symlink) {
 		return verdict{base: BaseSame}
 	}
 	return verdict{base: BaseKnown, conflict: true}
+}
+
+// onlyTheHosts reports whether two entries of the same content differ in nothing
+// but a mode that the host's got since the copy-up.
+func (st *step) onlyTheHosts(c *Change, name string) bool {
+	r, ok := st.s.tree.Base.Get(c.Path)
+	if !ok || r.Deleted || c.From != "" || c.Sandbox.Mode != r.Host.Mode {
+		return false
+	}
+	lo := c.Host
+	lo.Mode = c.Sandbox.Mode
+	return st.s.sameAttributes(st.d, name, c.Sandbox, lo)
 }
 
 // judgeDeleted finds out whether the host changed what the sandbox deleted.

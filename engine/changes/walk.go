@@ -296,7 +296,7 @@ func (st *step) file(name string, up, lo entry.Entry) {
 			if st.settled(&c, name) {
 				return
 			}
-		case st.s.sameAttributes(d, name, up, lo):
+		case st.s.sameAttributes(d, name, up, lo), st.onlyTheHosts(&c, name):
 			return
 		default:
 			c.Kind = Attributes

@@ -1,0 +1,164 @@
+package apply
+
+import (
+	"sandbox/engine/base"
+	"sandbox/engine/changes"
+	"sandbox/engine/diff"
+	"sandbox/engine/entry"
+)
+
+// baseOf gives the version from which the two sides of a change went apart,
+// when the host changed since and it is known. host is the host's version.
+func (w *work) baseOf(c *changes.Change, path string, host diff.Side) (diff.Side, bool) {
+	if c.Base != changes.BaseKnown || c.From != "" {
+		return diff.Side{}, false
+	}
+	return BaseSide(w.env.Tree, path, host)
+}
+
+// BaseSide gives the version of a path from which its two sides went apart, as
+// the keeper, or an operation later on, wrote it down. A content that was not
+// kept may still be the host's of now, which changed in its mode only.
+func BaseSide(tree changes.Tree, path string, host diff.Side) (diff.Side, bool) {
+	r, ok := tree.Base.Get(path)
+	if !ok || r.Deleted {
+		return diff.Side{}, false
+	}
+	s := diff.Side{Type: r.Host.Type, Mode: r.Host.Mode, Target: r.Host.Target}
+	switch s.Type {
+	case entry.Symlink, entry.None:
+		return s, true
+	case entry.File:
+		if s.Data, ok = tree.Base.Content(r); !ok && host.Type == entry.File && entry.PrintBytes(host.Data) == r.Print {
+			s.Data, ok = host.Data, true
+		}
+		return s, ok
+	}
+	return s, false
+}
+
+// fewBases is up to how many paths an operation keeps the contents of, for a
+// merge with what comes later. Beyond it the fingerprints must do: they tell
+// whether a side changed, which is what matters for nearly all.
+const fewBases = 256
+
+// rebase is what an operation makes the base of a path.
+type rebase struct {
+	path string
+	host entry.Entry // the host's entry of now
+	side *diff.Side  // where it is not simply what the host has now
+	now  entry.Print // the print of what the host has now, "" when not known
+	// unknown says that what the sides went apart from is not known.
+	unknown bool
+}
+
+// noteBase collects the base of a path whose host entry an operation wrote.
+func (w *work) noteBase(path string, host entry.Entry, now entry.Print) {
+	if host.Type != entry.File && host.Type != entry.Symlink {
+		return
+	}
+	w.rebased = append(w.rebased, rebase{path: path, host: host, side: w.sides[path], now: now, unknown: w.unknown[path]})
+}
+
+// nobodyKnows is the record of a path that both sides changed from an unknown
+// version. Without it a block that is accepted or rejected would give one side
+// a new time, by which the conflict could not be seen any more.
+func nobodyKnows(path string) base.Record {
+	return base.Record{Path: path, Host: entry.Entry{Type: entry.File}, Print: base.Unknown}
+}
+
+// noteRejected collects the bases of files that both sides had changed: what
+// is rejected whole has the host's version, and of blocks the rest stays.
+func (w *work) noteRejected(items []*item) {
+	for _, it := range items {
+		c := &it.change
+		if (c.Base == changes.BaseKnown || w.unknown[c.Path]) && c.From == "" && it.trouble == "" && it.host.Exists() {
+			w.noteBase(it.path(), it.host, it.hostPrint)
+		}
+	}
+}
+
+// keepBases writes to the log what was known before.
+func (w *work) keepBases(op *operation) error {
+	for i := range w.rebased {
+		path := w.rebased[i].path
+		k := keptBase{Path: pathText(path)}
+		if r, ok := w.env.Tree.Base.Get(path); ok {
+			k.Kept = r.Keep()
+		} else if w.rebased[i].unknown {
+			k.Kept = nobodyKnows(path).Keep()
+		}
+		if err := op.Add(line{Base: &k}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putBases writes down the new bases. The operation is done: where this does
+// not work, a later comparison has an older base, and finds a conflict rather
+// than none.
+func (w *work) putBases() {
+	if w.env.Base == "" || len(w.rebased) == 0 {
+		return
+	}
+	out, err := base.NewWriter(w.env.Base)
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	for i := range w.rebased {
+		r, content := w.record(&w.rebased[i])
+		if out.Put(r, content) != nil {
+			return
+		}
+	}
+	_ = out.Flush()
+}
+
+func (w *work) record(b *rebase) (base.Record, []byte) {
+	if b.unknown {
+		return nobodyKnows(b.path), nil
+	}
+	r := base.Record{Path: b.path, Host: b.host, Print: b.now}
+	if b.side != nil {
+		if b.side.Type == entry.File {
+			r.Print = entry.PrintBytes(b.side.Data)
+		}
+		if r.Print != b.now || b.side.Mode != b.host.Mode { // the host has more than the base
+			r.Host = entry.Entry{Type: b.side.Type, Mode: b.side.Mode, Target: b.side.Target, Size: int64(len(b.side.Data))}
+		}
+		return r, b.side.Data
+	}
+	if b.host.Type != entry.File || len(w.rebased) > fewBases || b.host.Size > base.MaxContent || b.now == "" {
+		return r, nil
+	}
+	at, err := w.host.At(b.path)
+	if err != nil {
+		return r, nil
+	}
+	defer at.Close()
+	data, _, err := entry.ReadFile(at.Dir, at.Name, base.MaxContent)
+	if err != nil || entry.PrintBytes(data) != b.now {
+		return r, nil
+	}
+	return r, data
+}
+
+// restoreBases brings back what was known before an operation that was undone.
+func (w *work) restoreBases(op *operation) {
+	if w.env.Base == "" || len(op.bases) == 0 {
+		return
+	}
+	out, err := base.NewWriter(w.env.Base)
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	for _, k := range op.bases {
+		if out.Restore(string(k.Path), k.Kept) != nil {
+			return
+		}
+	}
+	_ = out.Flush()
+}
