@@ -84,7 +84,7 @@ func (w *watched) halt() {
 // barrier waits until all is written down.
 func (w *watched) barrier() {
 	w.t.Helper()
-	if !base.Barrier(w.dir, "", 10*time.Second) {
+	if !base.Barrier(w.dir, 10*time.Second) {
 		w.t.Fatal("the keeper does not answer")
 	}
 }
