@@ -29,8 +29,8 @@ type linked struct {
 }
 
 // dir builds the directory from at to, and what is in it.
-func (b *builder) dir(from, to place, depth int) (*node, error) {
-	return b.below(from, to, to.name, depth)
+func (b *builder) dir(from, to place) (*node, error) {
+	return b.below(from, to, to.name, 0)
 }
 
 func (b *builder) below(from, to place, path string, depth int) (*node, error) {

@@ -179,7 +179,7 @@ func (l *Listener) emulate(m *move) unix.Errno {
 	defer l.journal.end()
 	temp := place{m.to.dir, rec.Temp}
 	b := builder{root: temp, tree: t}
-	root, err := b.dir(m.from, temp, 0)
+	root, err := b.dir(m.from, temp)
 	if err == nil {
 		err = unix.Renameat2(temp.dir, temp.name, m.to.dir, m.to.name, m.flags)
 	}

@@ -197,7 +197,7 @@ func TestDrainMovesWhatCameMeanwhile(t *testing.T) {
 		write(t, d, n, "1")
 	}
 	b := builder{root: place{d, "new"}, tree: tally{uid: uint32(unix.Geteuid())}}
-	root, err := b.dir(place{d, "old"}, place{d, "new"}, 0)
+	root, err := b.dir(place{d, "old"}, place{d, "new"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestDrainKnowsAFileWhoseNumberChanged(t *testing.T) {
 	mkdirs(t, d, "old")
 	write(t, d, "old/f", "1")
 	b := builder{root: place{d, "new"}, tree: tally{uid: uint32(unix.Geteuid())}}
-	root, err := b.dir(place{d, "old"}, place{d, "new"}, 0)
+	root, err := b.dir(place{d, "old"}, place{d, "new"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +311,7 @@ func TestRecoveryAfterEachStep(t *testing.T) {
 			}
 			if tt.built {
 				b := builder{root: place{d, r.Temp}, tree: tally{uid: uint32(unix.Geteuid())}}
-				if _, err := b.dir(m.from, place{d, r.Temp}, 0); err != nil {
+				if _, err := b.dir(m.from, place{d, r.Temp}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -73,7 +73,7 @@ func (t *tally) dir(at place, depth int) unix.Errno {
 		if err != nil {
 			return errnoOf(err)
 		}
-		errno := unix.Errno(0)
+		var errno unix.Errno
 		if isDir(&st) {
 			errno = t.dir(place{fd, name}, depth+1)
 		} else {
