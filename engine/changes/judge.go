@@ -24,7 +24,7 @@ func (st *step) judge(c *Change, name string) verdict {
 	switch {
 	case !known && !lo.Exists():
 		return verdict{base: BaseSame}
-	case !known && lo.CtimeNs <= bornAt(up):
+	case !known && lo.CtimeNs < bornAt(up): // of the same tick of the clock: nobody knows
 		return verdict{base: BaseSame}
 	case known && r.SameHost(lo):
 		return verdict{base: BaseSame}

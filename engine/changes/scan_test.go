@@ -469,6 +469,29 @@ func TestMasksAndOtherLayers(t *testing.T) {
 
 // The sandbox and the user change the same machine; the clock of the file
 // system is coarse, so the steps are apart.
+// The clock of a file system goes in ticks: what both sides made in one tick
+// bears the same time, and nobody knows which was first.
+func TestBothSidesMakeTheSameNameAtOnce(t *testing.T) {
+	testuser.Both(t, func(t *testing.T) {
+		r := overlaytest.New(t, fill(t, "keep", "1\n"))
+		const files = 12
+		for i := range files {
+			r.Sh(t, fmt.Sprintf("echo agent >f%d", i))
+			must(t, os.WriteFile(r.H(fmt.Sprintf("f%d", i)), []byte("mine\n"), 0o644))
+		}
+		set, err := changes.Scan(context.Background(), r.Tree(), changes.Options{})
+		must(t, err)
+		if len(set.Changes) != files {
+			t.Fatalf("%d changes", len(set.Changes))
+		}
+		for _, c := range set.Changes {
+			if !c.Conflict {
+				t.Errorf("%s is no conflict: host %d, sandbox born %d", c.Path, c.Host.CtimeNs, c.Sandbox.BtimeNs)
+			}
+		}
+	})
+}
+
 func TestConflicts(t *testing.T) {
 	pause := func() { time.Sleep(20 * time.Millisecond) }
 	testuser.Both(t, func(t *testing.T) {
