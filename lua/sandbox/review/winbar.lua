@@ -68,7 +68,7 @@ function M.draw(session, obstacle)
   end
   local hunk = session.selected and file.hunks[session.selected]
   if hunk and hunk.conflict then
-    table.insert(notes, { "conflict: the host changed this too", "SandboxConflict" })
+    table.insert(notes, { "conflict with host", "SandboxConflict" })
   elseif file.conflict then
     table.insert(notes, { "host changed too", "SandboxConflict" })
   end
