@@ -104,6 +104,7 @@ func (b *box) compare(c changes.Change) (FileDiff, error) {
 	if c.Base == changes.BaseKnown && c.From == "" {
 		if old, ok := apply.BaseSide(b.tree, c.Path, host); ok {
 			d.Hunks = diff.CompareBase(c.Path, host, sandbox, old)
+			d.Apart = diff.Apart(host, sandbox, old)
 			return d, nil
 		}
 		d.Base = changes.BaseUnknown
