@@ -21,19 +21,20 @@ func TestBothSidesEdited(t *testing.T) {
 		w.write("notes.txt", text())
 		w.agent("cat >notes.txt", text("dd", "DD", "kk", "KK"))
 		w.captured()
-		w.write("notes.txt", text("aa", "mine\naa", "kk", "yours"))
+		w.write("notes.txt", text("gg", "gg\nmine", "kk", "yours"))
 		w.edit(version)
 
 		w.press(":SandboxReview<CR>", "demo", "notes.txt", "block 1/2")
 		w.WaitFor("the user's own line to be coloured", nvimtest.Highlighted("mine", "DiffAdd"))
 		w.press("]c", "block 2/2", "conflict with host")
 		w.press("[c", "block 1/2")
-		w.press(`\a`, "accepted 1 block of notes.txt", "1 block", "conflict with host")
+		w.press(`\a`, "accepted 1 block of notes.txt", "1 block")
 		w.sides("after accepting the first block", "notes.txt",
-			text("aa", "mine\naa", "dd", "DD", "kk", "yours"), text("dd", "DD", "kk", "KK"))
+			text("gg", "gg\nmine", "dd", "DD", "kk", "yours"), text("dd", "DD", "kk", "KK"))
+		w.press("]c", "block 1/1", "conflict with host")
 		w.press(`\r`, "rejected 1 block of notes.txt", "nothing left")
 		w.sides("after rejecting the conflict", "notes.txt",
-			text("aa", "mine\naa", "dd", "DD", "kk", "yours"), text("dd", "DD", "kk", "yours"))
+			text("gg", "gg\nmine", "dd", "DD", "kk", "yours"), text("dd", "DD", "kk", "yours"))
 	})
 }
 
