@@ -259,23 +259,27 @@ func (w *work) settle(op *operation) error {
 // them, up to when the host's state is the sandbox's own.
 func (w *work) markAccepted(op *operation) error {
 	dirs := map[string]int64{}
-	for i := range op.steps {
-		s := &op.steps[i]
-		path := string(s.Path)
-		e, err := w.stat(w.host, path)
-		if err != nil || !e.Exists() {
-			continue
-		}
-		if err := w.upper.accepted(path, e.CtimeNs); err != nil {
+	w.upper.hold(true)
+	defer w.upper.hold(false)
+	for from := 0; from < len(op.steps); from += manySteps {
+		steps := op.steps[from:min(from+manySteps, len(op.steps))]
+		found, err := w.markSteps(steps)
+		if err != nil {
 			return err
 		}
-		w.noteBase(path, e, s.After)
-		// All the way up: whichever directory the sandbox deletes later, the one
-		// above it still knows.
-		for dir, more := parent(path), true; more; dir = parent(dir) {
-			dirs[dir] = max(dirs[dir], e.CtimeNs)
-			l, ok := w.env.Tree.LayerOf(dir)
-			more = ok && l.Host != dir && dir != "/"
+		for i := range steps {
+			if !found[i].Exists() {
+				continue
+			}
+			path := string(steps[i].Path)
+			w.noteBase(path, found[i], steps[i].After)
+			// All the way up: whichever directory the sandbox deletes later, the
+			// one above it still knows.
+			for dir, more := parent(path), true; more; dir = parent(dir) {
+				dirs[dir] = max(dirs[dir], found[i].CtimeNs)
+				l, ok := w.env.Tree.LayerOf(dir)
+				more = ok && l.Host != dir && dir != "/"
+			}
 		}
 	}
 	for dir, ctime := range dirs {

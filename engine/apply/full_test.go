@@ -150,7 +150,7 @@ func TestAReadOnlyDirectoryInTheMiddle(t *testing.T) {
 				t.Cleanup(func() { _ = os.Chmod(r.H("c"), 0o755) }) //nolint:gosec // the case
 			}
 			host, rows := full(t, r.Host), r.rows(t)
-			_, err := r.accept(r.scan(t))
+			_, err := r.accept(r.scan(t, "a", "b", "c/f", "c/g", "c/n", "d", "e"))
 			if !errors.Is(err, want) || !strings.Contains(fault.HintOf(err), hint) || !strings.Contains(fmt.Sprint(err), r.H("c")) {
 				t.Errorf("%v (%s)", err, fault.HintOf(err))
 			}

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -113,4 +114,32 @@ func (r *treeRun) together(ctx context.Context, from, to int) error {
 		return *err
 	}
 	return nil
+}
+
+// manySteps is how many steps are marked at once.
+const manySteps = 4096
+
+// markSteps notes on the upper entries of steps up to when the host's state is
+// the sandbox's own, and gives what the host has at each.
+func (w *work) markSteps(steps []step) ([]entry.Entry, error) {
+	found := make([]entry.Entry, len(steps))
+	errs := make([]error, workers)
+	var all sync.WaitGroup
+	share := (len(steps) + workers - 1) / workers
+	for n := range workers {
+		from, to := min(n*share, len(steps)), min((n+1)*share, len(steps))
+		all.Go(func() {
+			for i := from; i < to && errs[n] == nil; i++ {
+				path := string(steps[i].Path)
+				e, err := w.stat(w.host, path)
+				if err != nil || !e.Exists() {
+					continue
+				}
+				found[i] = e
+				errs[n] = w.upper.accepted(path, e.CtimeNs)
+			}
+		})
+	}
+	all.Wait()
+	return found, errors.Join(errs...)
 }
