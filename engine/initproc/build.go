@@ -117,11 +117,20 @@ func (b *builder) view() error {
 		case mountplan.Sealed:
 			err = b.sealed(it)
 		}
+		if errors.Is(err, unix.ENOENT) && vanished(it.Path) {
+			continue // since the plan was made: temporary directories come and go
+		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// vanished reports whether the host has nothing at a path (any more).
+func vanished(path string) bool {
+	var st unix.Stat_t
+	return path != "/" && errors.Is(unix.Lstat(path, &st), unix.ENOENT)
 }
 
 func (b *builder) hostOverlay(it mountplan.Item, upper string) error {
