@@ -90,3 +90,11 @@ func (t Tree) ownerCounts() bool { return t.Xattr != UserXattr }
 func (t Tree) sameOwner(a, b entry.Entry) bool {
 	return !t.ownerCounts() || (a.UID == b.UID && a.GID == b.GID)
 }
+
+// seeded reports whether an upper directory is a copy of one that was put in
+// place of another user's, which a user namespace cannot copy up (EOVERFLOW).
+// Its mode is what that user's directory lets us do; no program inside can
+// change it.
+func (t Tree) seeded(up, lo entry.Entry) bool {
+	return !t.ownerCounts() && up.UID != lo.UID
+}

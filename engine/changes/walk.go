@@ -362,7 +362,7 @@ func (st *step) directory(name string, up, lo entry.Entry) {
 		c.Opaque = sub.hidden
 		sub.host = d.hostChild(name)
 		sub.lower = s.openLower(d.lower, name, path, sub.hidden)
-		if up.Mode != lo.Mode || !s.tree.sameOwner(up, lo) || (err == nil && !s.sameDirXattrs(d, name, attrs)) {
+		if !s.tree.seeded(up, lo) && (up.Mode != lo.Mode || !s.tree.sameOwner(up, lo) || (err == nil && !s.sameDirXattrs(d, name, attrs))) {
 			c.Kind = Attributes
 		}
 	}
