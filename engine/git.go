@@ -34,6 +34,7 @@ func (b *box) repository(ctx context.Context, path string) (c *changes.Change, i
 	if !strings.Contains(path+"/", ".git/") && !b.hasHead(path) {
 		return nil, "", nil
 	}
+	b.bases()
 	set, err := changes.Scan(ctx, b.tree, scanOptions())
 	if err != nil {
 		return nil, "", err

@@ -40,7 +40,6 @@ func (b *box) query(ctx context.Context, q Query) (Changes, *matcher, error) {
 		return Changes{}, nil, err
 	}
 	apply.Settle(b.journal(), set.Changes)
-	b.refine(set.Changes)
 	m, err := compile(q, set)
 	if err != nil {
 		return Changes{}, nil, err
@@ -48,6 +47,7 @@ func (b *box) query(ctx context.Context, q Query) (Changes, *matcher, error) {
 	if err := b.group(set, m.into); err != nil {
 		return Changes{}, nil, err
 	}
+	b.refine(set.Changes)
 	found := Changes{}
 	b.markIgnored(set)
 	left := tally{}

@@ -100,7 +100,7 @@ func (g *grouper) trouble(u *unit, git *changes.Git) string {
 			continue
 		}
 		if part == gitdir.Index && g.onlyRefreshed(c) {
-			c.Conflict = false
+			c.Conflict, c.Base = false, changes.BaseSame // what the host's file system remembers is nobody's edit
 			continue
 		}
 		return "the host's " + gitdir.Plain(rel) + " changed after the sandbox took its copy"
