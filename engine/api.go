@@ -60,7 +60,6 @@ type Query struct {
 	All      bool     // everything, wherever it is
 	Ignored  bool     // also what ignore rules leave out
 	Counts   bool     // fill Added and Removed
-	NoHunks  bool     // EachDiff leaves FileDiff.Hunks out
 }
 
 // Changes is the answer to a Query.
@@ -148,6 +147,7 @@ type DecideOptions struct {
 //	(*Engine).Changes(ctx, name, Query) (Changes, error)
 //	(*Engine).Diff(ctx, name, path string) (FileDiff, error)
 //	(*Engine).EachDiff(ctx, name, Query, func(FileDiff) error) (Changes, error)
+//	(*Engine).MapDiffs(ctx, name, Query, func(FileDiff) (func() error, error)) (Changes, error)
 //	(*Engine).Accept(ctx, name, DecideOptions) (apply.Result, error)
 //	(*Engine).Reject(ctx, name, DecideOptions) (apply.Result, error)
 //	(*Engine).Undo(ctx, name, id string) (apply.Result, error)      // id "" = newest

@@ -42,36 +42,6 @@ func (e *Engine) Diff(ctx context.Context, name, path string) (FileDiff, error) 
 	return b.compare(settled[0])
 }
 
-// EachDiff compares all changes that a query means, in order, after one scan.
-// Changes that are gone by the time they are compared are left out. The
-// answer is what Changes gives.
-func (e *Engine) EachDiff(ctx context.Context, name string, q Query, do func(FileDiff) error) (Changes, error) {
-	b, err := e.openRecovered(ctx, name)
-	if err != nil {
-		return Changes{}, err
-	}
-	found, _, err := b.query(ctx, q)
-	if err != nil {
-		return Changes{}, err
-	}
-	for _, c := range found.Matching {
-		if err := ctx.Err(); err != nil {
-			return found, err
-		}
-		d, err := b.compare(c)
-		if errors.Is(err, unix.ENOENT) {
-			continue
-		}
-		if err == nil {
-			err = do(d)
-		}
-		if err != nil {
-			return found, err
-		}
-	}
-	return found, nil
-}
-
 func (b *box) compare(c changes.Change) (FileDiff, error) {
 	if c.Git != nil {
 		return gitDiff(c), nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -40,12 +41,20 @@ func diffAction(ctx context.Context, a *app) error {
 	}
 	outside := false
 	var notes []string
-	found, err := e.EachDiff(ctx, name, query, func(f engine.FileDiff) error {
-		outside = outside || !engine.Below(f.Change.Path, dir) || (f.Change.From != "" && !engine.Below(f.Change.From, dir))
-		if note := conflictNote(f); note != "" {
-			notes = append(notes, safeErr(shown(dir, f.Change.Path))+note)
+	found, err := e.MapDiffs(ctx, name, query, func(f engine.FileDiff) (func() error, error) {
+		var patch bytes.Buffer
+		if err := writePatch(&patch, dir, f); err != nil {
+			return nil, err
 		}
-		return writePatch(to, dir, f)
+		path, from, note := f.Change.Path, f.Change.From, conflictNote(f)
+		return func() error {
+			outside = outside || !engine.Below(path, dir) || (from != "" && !engine.Below(from, dir))
+			if note != "" {
+				notes = append(notes, safeErr(shown(dir, path))+note)
+			}
+			_, err := patch.WriteTo(to)
+			return err
+		}, nil
 	})
 	if serr := safe.Flush(); err == nil {
 		err = serr
