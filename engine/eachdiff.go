@@ -147,6 +147,7 @@ func (b *box) single(ctx context.Context, q Query) (Changes, bool) {
 	if err != nil {
 		return Changes{}, false
 	}
+	b.bases()
 	var found Changes
 	for i, text := range q.Patterns {
 		abs := text
@@ -170,6 +171,7 @@ func (b *box) single(ctx context.Context, q Query) (Changes, bool) {
 		return Changes{}, false
 	}
 	apply.Settle(b.journal(), found.Matching)
+	b.refine(found.Matching)
 	return found, true
 }
 
