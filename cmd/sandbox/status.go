@@ -91,19 +91,17 @@ func count(n int, what string) string {
 
 // ignoredLine says how many changes ignore rules left out and why, "" for none.
 func ignoredLine(n int, more bool, why string) string {
-	var text string
-	switch {
-	case n == 0:
-		return ""
-	case n == 1:
-		text = "1 change is ignored: "
-	default:
-		text = fmt.Sprintf("%d changes are ignored: ", n)
-	}
+	what, are := fmt.Sprintf("%d changes", n), "are"
 	if more {
-		text = strings.Replace(strings.Replace(text, " changes ", " more ", 1), " change ", " more ", 1)
+		what = fmt.Sprintf("%d more", n)
 	}
-	return text + why
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		what, are = strings.TrimSuffix(what, "s"), "is"
+	}
+	return what + " " + are + " ignored: " + why
 }
 
 // ignoredRows tells by which rules changes were left out.

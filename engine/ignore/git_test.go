@@ -2,6 +2,7 @@ package ignore_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -154,7 +155,8 @@ func checkIgnore(t *testing.T, root string, paths []string) map[string]verdict {
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	out, err := c.Output()
-	if exit, ok := err.(*exec.ExitError); err != nil && (!ok || exit.ExitCode() != 1) {
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
 		t.Fatalf("git check-ignore: %v\n%s", err, stderr.Bytes())
 	}
 	fields := strings.Split(string(out), "\x00")

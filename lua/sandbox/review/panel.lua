@@ -212,8 +212,10 @@ local function body(session)
     add({ { " ▾ outside is shown", "SandboxNote" } }, { outside = true })
   end
   if session.list.ignored > 0 then
-    local text = (" ▸ ignored (%d: %s)"):format(session.list.ignored, session.list.why)
-    add({ { text, "SandboxNote" } }, { ignored = true })
+    add({ { (" ▸ ignored (%d)"):format(session.list.ignored), "SandboxNote" } }, { ignored = true })
+    for _, reason in ipairs(vim.split(session.list.why, ", ", { plain = true })) do
+      add({ { "   " .. message.clean(reason), "SandboxNote" } }, { ignored = true })
+    end
   elseif session.ignored then
     add({ { " ▾ ignored is shown", "SandboxNote" } }, { ignored = true })
   end
