@@ -62,7 +62,9 @@ func (a *app) decide(ctx context.Context, do decider, done, nothing string) erro
 			return err
 		}
 	}
+	end := a.progress(a.action + "ing")
 	result, err := do(e, ctx, name, opts)
+	end()
 	if err != nil {
 		return err
 	}

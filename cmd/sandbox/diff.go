@@ -41,6 +41,8 @@ func diffAction(ctx context.Context, a *app) error {
 	}
 	outside := false
 	var notes []string
+	done := a.progress("comparing")
+	defer done()
 	found, err := e.MapDiffs(ctx, name, query, func(f engine.FileDiff) (func() error, error) {
 		var patch bytes.Buffer
 		if err := writePatch(&patch, dir, f); err != nil {
@@ -48,6 +50,7 @@ func diffAction(ctx context.Context, a *app) error {
 		}
 		path, from, note := f.Change.Path, f.Change.From, conflictNote(f)
 		return func() error {
+			done()
 			outside = outside || !engine.Below(path, dir) || (from != "" && !engine.Below(from, dir))
 			if note != "" {
 				notes = append(notes, safeErr(shown(dir, path))+note)
@@ -56,6 +59,7 @@ func diffAction(ctx context.Context, a *app) error {
 			return err
 		}, nil
 	})
+	done()
 	if serr := safe.Flush(); err == nil {
 		err = serr
 	}

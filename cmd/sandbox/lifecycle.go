@@ -52,7 +52,10 @@ func stop(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		if err := e.Stop(ctx, name); err != nil {
+		done := a.progress("stopping")
+		err = e.Stop(ctx, name)
+		done()
+		if err != nil {
 			return err
 		}
 		if info.Running {
@@ -95,7 +98,10 @@ func deleteAction(ctx context.Context, a *app) error {
 			putText(row, "path", rows[i].Path)
 			lost = append(lost, row)
 		}
-		if err := e.Delete(ctx, name); err != nil {
+		done := a.progress("deleting")
+		err = e.Delete(ctx, name)
+		done()
+		if err != nil {
 			return err
 		}
 		deleted = append(deleted, name)

@@ -30,7 +30,9 @@ func status(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	done := a.progress("comparing")
 	found, err := e.Changes(ctx, name, engine.Query{Dir: dir, Patterns: a.args, Ignored: a.ignored, Counts: true})
+	done()
 	if err != nil {
 		return err
 	}
