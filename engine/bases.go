@@ -3,7 +3,6 @@ package engine
 import (
 	"time"
 
-	"sandbox/engine/apply"
 	"sandbox/engine/base"
 	"sandbox/engine/changes"
 	"sandbox/engine/diff"
@@ -57,7 +56,7 @@ func (b *box) three(c *changes.Change) (host, sandbox, old diff.Side, ok bool) {
 	if err != nil || host.Type != entry.File {
 		return host, sandbox, old, false
 	}
-	if old, ok = apply.BaseSide(b.tree, c.Path, host); !ok {
+	if old, ok = b.tree.BaseSide(c.Path, host); !ok {
 		return host, sandbox, old, false
 	}
 	sandbox, _, err = b.readUpper(c.Upper)

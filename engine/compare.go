@@ -72,7 +72,7 @@ func (b *box) compare(c changes.Change) (FileDiff, error) {
 		d.Base = changes.BaseSame
 	}
 	if c.Base == changes.BaseKnown && c.From == "" {
-		if old, ok := apply.BaseSide(b.tree, c.Path, host); ok {
+		if old, ok := b.tree.BaseSide(c.Path, host); ok {
 			d.Hunks = diff.CompareBase(c.Path, host, sandbox, old)
 			d.Apart = diff.Apart(host, sandbox, old)
 			return d, nil

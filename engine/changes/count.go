@@ -72,6 +72,12 @@ func (f *files) count(c *Change) (added, removed int, err error) {
 			return 0, 0, err
 		}
 	}
+	if c.Base == BaseKnown && c.From == "" {
+		if old, ok := f.tree.BaseSide(c.Path, host); ok {
+			added, removed = diff.CountHunks(diff.CompareBase(c.Path, host, sandbox, old))
+			return added, removed, nil
+		}
+	}
 	added, removed = diff.Count(host, sandbox)
 	return added, removed, nil
 }

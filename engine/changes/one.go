@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ func One(ctx context.Context, tree Tree, path string, opts Options) (Change, err
 			return Change{}, noChange(path)
 		}
 		c.Sensitive = markOf(&c, &sensitive.Finder{Home: opts.Home})
+		c.Base = cmp.Or(c.Base, BaseSame)
 		return c, nil
 	}
 	set, err := Scan(ctx, tree, opts)

@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -83,6 +84,7 @@ func markAll(rows []Change, home string) {
 			f := sensitive.Finder{Home: home}
 			for i := range part {
 				part[i].Sensitive = markOf(&part[i], &f)
+				part[i].Base = cmp.Or(part[i].Base, BaseSame) // nothing was there, or it was not asked
 			}
 		})
 	}

@@ -38,6 +38,23 @@ func Count(host, sandbox Side) (added, removed int) {
 	return added, removed
 }
 
+// CountHunks is Count for hunks that are there.
+func CountHunks(hunks []Hunk) (added, removed int) {
+	for _, h := range hunks {
+		if h.Kind == Binary {
+			return -1, -1
+		}
+		for _, l := range h.Lines {
+			if l.Op == "+" {
+				added++
+			} else {
+				removed++
+			}
+		}
+	}
+	return added, removed
+}
+
 // countLines counts the lines of one text without taking it apart.
 func countLines(data []byte) int {
 	body := bytes.TrimPrefix(data, utf8BOM)
