@@ -30,9 +30,9 @@ fmt: ## format Go and Lua in place
 	.tools/bin/gofumpt -w cmd engine internal rplugin test
 	.tools/bin/stylua lua plugin test
 
-bench: build ## measure, and print what doc/performance.md holds
+bench: build ## measure, and print what doc/performance.md holds (BENCH_CHANGES=100000: one large run)
 	@scripts/need.sh bench
-	$(GO) run -buildvcs=false ./test/bench
+	$(GO) run -buildvcs=false ./test/bench $(if $(BENCH_CHANGES),-files $$((2*$(BENCH_CHANGES))) -reviews 1)
 
 demo: build ## let a scripted agent edit a small project, then review what it did
 	scripts/demo.sh

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -21,6 +22,7 @@ type row struct {
 	exits  func(code int) bool // nil: only 0 is right
 
 	times []time.Duration
+	peak  int64 // KiB of memory, the most that a run used
 }
 
 // measure runs all rows in rounds, each round in another order.
@@ -69,6 +71,9 @@ func (b *bench) once(r *row) error {
 		return fmt.Errorf("%s: %w\n%s%s", strings.Join(r.argv, " "), err, stderr.Bytes(), out.Bytes())
 	}
 	r.times = append(r.times, took)
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		r.peak = max(r.peak, usage.Maxrss)
+	}
 	if r.after != nil {
 		return r.after(out.Bytes())
 	}
@@ -85,13 +90,13 @@ func (r *row) median() time.Duration {
 
 // table prints rows beside the yardsticks among them, as Markdown.
 func table(rows []*row, yardsticks ...*row) {
-	fmt.Print("| | min ms | median ms |")
+	fmt.Print("| | min ms | median ms | peak MiB |")
 	for _, y := range yardsticks {
 		fmt.Printf(" / %s |", y.name)
 	}
-	fmt.Printf("\n|---|---|---|%s\n", strings.Repeat("---|", len(yardsticks)))
+	fmt.Printf("\n|---|---|---|---|%s\n", strings.Repeat("---|", len(yardsticks)))
 	for _, r := range rows {
-		fmt.Printf("| %s | %.2f | %.2f |", r.name, ms(r.minimum()), ms(r.median()))
+		fmt.Printf("| %s | %.2f | %.2f | %d |", r.name, ms(r.minimum()), ms(r.median()), r.peak>>10)
 		for _, y := range yardsticks {
 			fmt.Printf(" %.2f |", float64(r.minimum())/float64(y.minimum()))
 		}
