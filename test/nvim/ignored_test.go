@@ -15,7 +15,7 @@ func TestIgnoredFilesAreAFoldedRow(t *testing.T) {
 		w.write("main.c", []byte("old\n"))
 		w.agent("echo new >main.c; echo l >a.log; echo l >b.log; echo s >.main.c.swp", nil)
 		w.edit(version)
-		s := w.press(":SandboxReview<CR>", "1 file", "main.c", "▸ ignored (3)", "2 by .gitignore", "1 built-in noise")
+		s := w.press(":SandboxReview<CR>", "1 file", "block 1/1", "▸ ignored (3)", "2 by .gitignore", "1 built-in noise")
 		if s.Contains("a.log") {
 			t.Errorf("an ignored file is listed:\n%s", s.Text())
 		}
