@@ -52,7 +52,8 @@ type capture struct {
 }
 
 // newCapture begins with the records of earlier runs. since is when the run
-// began: nothing happened in the sandbox before it that was not written down.
+// began: nothing happened in the sandbox before it that was not written down,
+// nor in the next few milliseconds, while it was being built.
 func newCapture(dir, xattr string, since int64) (*capture, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
 		return nil, err
@@ -62,7 +63,7 @@ func newCapture(dir, xattr string, since int64) (*capture, error) {
 		return nil, err
 	}
 	c := &capture{
-		w: w, tail: base.NewTail(dir), dir: dir, xattr: xattr, quiet: since - clockStep, since: since,
+		w: w, tail: base.NewTail(dir), dir: dir, xattr: xattr, quiet: since, since: since,
 		known: map[string]mark{}, seen: map[string]bool{}, covers: map[string]bool{},
 	}
 	if info, err := os.Lstat(filepath.Join(dir, quietFile)); err == nil {
