@@ -96,8 +96,9 @@ func (r *treeRun) asLink(s *step, tmp rootfs.At, m *made) (bool, error) {
 		return false, ignoreMissing(err)
 	}
 	defer at.Close()
-	if err := unix.Linkat(at.Dir, at.Name, tmp.Dir, tmp.Name, 0); err != nil {
-		return false, nil //nolint:nilerr // another mount, too many links, not allowed here
+	// Another mount, too many links, not allowed here: then it is a copy.
+	if unix.Linkat(at.Dir, at.Name, tmp.Dir, tmp.Name, 0) != nil {
+		return false, nil
 	}
 	e, err := tmp.Stat()
 	if err != nil || !first.made.is(e) {

@@ -92,7 +92,7 @@ func (s *Set) Get(path string) (Record, bool) {
 	if !ok {
 		return Record{}, false
 	}
-	r, _, ok := decode(s.data[at:])
+	r, ok := decode(s.data[at:])
 	return r, ok
 }
 

@@ -117,10 +117,10 @@ func bodyOf(data []byte) ([]byte, bool) {
 }
 
 // decode reads the first record in data.
-func decode(data []byte) (r Record, next int, ok bool) {
+func decode(data []byte) (r Record, ok bool) {
 	body, ok := bodyOf(data)
 	if !ok {
-		return r, 0, false
+		return r, false
 	}
 	c := cursor{rest: body[1:]}
 	r.Deleted, r.gone = body[0]&flagDeleted != 0, body[0]&flagGone != 0
@@ -129,7 +129,7 @@ func decode(data []byte) (r Record, next int, ok bool) {
 	h := &r.Host
 	kind := c.number()
 	if kind < 0 || kind >= int64(len(types)) {
-		return r, 0, false
+		return r, false
 	}
 	h.Type = types[kind]
 	//nolint:gosec // the bits come back as they went
@@ -138,7 +138,7 @@ func decode(data []byte) (r Record, next int, ok bool) {
 	h.Dev, h.Ino, h.Nlink, h.Rdev = uint64(c.number()), uint64(c.number()), uint64(c.number()), uint64(c.number()) //nolint:gosec // as above
 	r.SinceNs, r.offset, r.size = c.number(), c.number(), c.number()
 	h.Target = string(c.text())
-	return r, headerBytes + len(body), !c.bad && r.size >= 0 && r.offset >= 0
+	return r, !c.bad && r.size >= 0 && r.offset >= 0
 }
 
 // cursor reads the parts of a record; bad is set when one is not there.

@@ -121,7 +121,7 @@ func (r Record) Keep() []byte { return encode(nil, r) }
 
 // Restore adds a record that Keep gave; nil is no record of that path.
 func (w *Writer) Restore(path string, kept []byte) error {
-	r, _, ok := decode(kept)
+	r, ok := decode(kept)
 	if !ok || r.Path != path {
 		return w.Forget(path)
 	}

@@ -73,7 +73,7 @@ func inDeep(dir, part string, levels int, do func(fd int) error) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd) //nolint:errcheck // for looking only
+	defer unix.Close(fd)
 	return do(fd)
 }
 

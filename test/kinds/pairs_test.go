@@ -31,10 +31,10 @@ func pairs() []one {
 			if from == "device" || to == "device" {
 				o.mode = "P" // an ordinary user can make none
 			}
-			switch {
-			case from == to && from == "device":
+			switch same := from == to; {
+			case same && to == "device":
 				spares(&o)
-			case from == to:
+			case same:
 			case to == "socket":
 				o.never = []string{"x"}
 				if isFull(from) {

@@ -50,7 +50,7 @@ func printTree(w io.Writer, dir string) error {
 }
 
 func printDir(out *json.Encoder, fd int, at string) error {
-	defer unix.Close(fd) //nolint:errcheck // for looking only
+	defer unix.Close(fd)
 	names, err := entry.ReadDir(fd)
 	if err != nil {
 		return err
@@ -212,17 +212,6 @@ func (t tree) dissolve(paths map[string]bool) {
 			t[p] = l
 		}
 	}
-}
-
-// below is the part of a tree in one directory.
-func (t tree) below(dir string) tree {
-	out := tree{}
-	for p, l := range t {
-		if p == dir || strings.HasPrefix(p, dir+"/") {
-			out[p] = l
-		}
-	}
-	return out
 }
 
 // same compares two trees; but names paths of which the third one is wanted,
