@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"strings"
 
 	"sandbox/engine/entry"
 	"sandbox/engine/fault"
@@ -332,7 +333,12 @@ func (w *work) dropRedirects(op *operation) error {
 		}
 	}
 	for _, to := range final {
-		if err := w.setMark(op, mark{Path: pathText(to), Name: "redirect"}); err != nil {
+		m := mark{Path: pathText(to), Name: "redirect"}
+		if l, ok := w.env.Tree.LayerOf(to); ok && w.upper.covers(to) {
+			// Below an opaque directory nothing of the host is seen without one.
+			m.New = to[len(strings.TrimSuffix(l.Host, "/")):]
+		}
+		if err := w.setMark(op, m); err != nil {
 			return err
 		}
 	}

@@ -99,7 +99,7 @@ func (w *work) gather(ctx context.Context, sel []Selection, dir way) ([]*item, e
 	items := make([]*item, 0, len(sel))
 	moves := renamedDirs(sel)
 	whole := goingDirs(sel)
-	notes := readKnown(w.env.Journal)
+	notes := stamps(w.env.Journal)
 	for i := range sel {
 		if err := ctx.Err(); err != nil {
 			return nil, fault.Wrap(fault.Failed, "prepare", sel[i].Change.Path, err)

@@ -29,31 +29,41 @@ type known struct {
 // Settle takes Conflict off the changes for which the host's side is what an
 // undo of ours put there, and nobody changed since.
 func Settle(journal string, list []changes.Change) {
-	var notes map[string]known
+	var notes map[stamp]bool
 	for i := range list {
 		c := &list[i]
 		if !c.Conflict {
 			continue
 		}
 		if notes == nil {
-			notes = readKnown(journal)
+			notes = stamps(journal)
 		}
 		settle(notes, c)
 	}
 }
 
-func settle(notes map[string]known, c *changes.Change) {
+// stamp is an inode as it was at one moment, under whatever name: the host's
+// directories move when a rename is accepted.
+type stamp struct {
+	ino   uint64
+	ctime int64
+}
+
+func settle(notes map[stamp]bool, c *changes.Change) {
 	if c.Base == changes.BaseKnown {
 		return // the record says more than a time
 	}
-	path := c.Path
-	if c.From != "" {
-		path = c.From
-	}
-	n, ok := notes[path]
-	if ok && n.Ino == c.Host.Ino && n.Ctime == c.Host.CtimeNs {
+	if notes[stamp{c.Host.Ino, c.Host.CtimeNs}] {
 		c.Conflict = false
 	}
+}
+
+func stamps(journal string) map[stamp]bool {
+	out := map[stamp]bool{}
+	for _, n := range readKnown(journal) {
+		out[stamp{n.Ino, n.Ctime}] = true
+	}
+	return out
 }
 
 func readKnown(journal string) map[string]known {
@@ -74,7 +84,13 @@ func readKnown(journal string) map[string]known {
 
 // noteUndone writes down what an undo put back. Notes that are true no more go.
 func (w *work) noteUndone(op *operation) error {
-	notes := readKnown(w.env.Journal)
+	notes := map[string]known{}
+	for path, n := range readKnown(w.env.Journal) {
+		// What was noted in a directory that goes back now goes with it.
+		path = movedBack(op.steps, path)
+		n.Path = pathText(path)
+		notes[path] = n
+	}
 	var moves []step
 	for i := range op.steps {
 		s := &op.steps[i]

@@ -29,6 +29,10 @@ type world struct {
 	// shut are directories of the host, above the items, in which their owner
 	// may not write now.
 	shut map[string]view.Meta
+	// inPlace is what the sandbox has now at the old places of what it renamed.
+	inPlace map[string]entry.Entry
+	// tangled are the items that need a renamed directory which was not chosen.
+	tangled map[*item]renamedDir
 	// covered are host paths at a renamed directory's new place that it has too.
 	covered map[string]bool
 	// inBox is what the upper has below each directory of the sandbox that a
@@ -154,9 +158,12 @@ func (a *acceptor) possible(items []*item) []*item {
 	for _, it := range items {
 		c := &it.change
 		before := len(can)
+		knot, tangled := a.world.tangled[it]
 		switch {
 		case it.trouble != "":
 			a.skip(it.path(), "%s", it.trouble)
+		case tangled:
+			a.blocked = append(a.blocked, Skip{it.path(), knot.reason()})
 		case it.box.Type == entry.Socket:
 			a.skip(it.path(), "a socket is not copied")
 		case (it.box.Type == entry.Char || it.box.Type == entry.Block) && !a.opt.Special:

@@ -25,10 +25,14 @@ func follow(steps []step, path string) string {
 // in a directory that the host has under a new name now. Without it their
 // content would be lost to the sandbox as soon as the kernel looks it up anew.
 func (w *work) correctRedirects(op *operation, final map[string]string) error {
+	settled := map[string]bool{} // they lead where they are to
+	for _, to := range final {
+		settled[to] = true
+	}
 	for _, layer := range w.layersOf(final) {
 		err := w.eachDir(layer.Host, func(path string, at rootfs.At) error {
 			to := w.upper.attr(at, "redirect")
-			if !strings.HasPrefix(to, "/") {
+			if settled[path] || !strings.HasPrefix(to, "/") {
 				return nil
 			}
 			old := strings.TrimSuffix(layer.Host, "/") + to

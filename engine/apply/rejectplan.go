@@ -35,7 +35,16 @@ func planReject(items []*item, world world) (*plan, error) {
 		}
 		return it.trouble != ""
 	})
+	for _, it := range items {
+		if knot, tangled := world.tangled[it]; tangled && it.redirect() {
+			r.blocked = append(r.blocked, Skip{it.path(), knot.reason()})
+		}
+	}
 	items = r.choose(items)
+	r.needed(items)
+	if err := r.refuse("reject", Options{}); err != nil {
+		return nil, err
+	}
 	r.removes(items)
 	r.restores(items)
 	return &r.plan, nil
@@ -79,6 +88,44 @@ func (r *rejector) choose(items []*item) []*item {
 		}
 		return false
 	})
+}
+
+// needed refuses what can be given up only together with other changes.
+func (r *rejector) needed(items []*item) {
+	chosen := map[string]bool{}
+	var froms []string
+	for _, it := range items {
+		chosen[it.path()] = true
+		if it.redirect() {
+			froms = append(froms, it.change.From)
+		}
+	}
+	moved := func(path string) bool {
+		return slices.ContainsFunc(froms, func(from string) bool { return within(path, from) })
+	}
+	for _, it := range items {
+		if it.change.Kind != changes.Renamed || it.result != nil {
+			continue
+		}
+		if _, taken := r.world.inPlace[it.change.From]; taken && !r.going[it.change.From] {
+			r.blocked = append(r.blocked, Skip{it.path(), "the sandbox has something else at " + it.change.From + " now; reject that too"})
+			continue
+		}
+		if !it.redirect() {
+			continue
+		}
+		if below(it.change.From, it.path()) && !moved(it.path()) {
+			r.blocked = append(r.blocked, Skip{it.path(), "it took the place of the directory that it was in (" + it.change.From +
+				"), which cannot be given up in one piece; move it back in the sandbox"})
+			continue
+		}
+		for path := range r.world.listing[it.path()] {
+			if !r.world.covered[path] && !chosen[path] && !moved(path) {
+				r.blocked = append(r.blocked, Skip{it.path(), "it took the place of what the host has at " + path + "; reject that too"})
+				break
+			}
+		}
+	}
 }
 
 // removes plans what goes, the deepest first.

@@ -219,18 +219,25 @@ func TestOnePathAtATime(t *testing.T) {
 		must(t, err)
 		equal(t, "host after undo", r.host(t), before)
 
-		// A file in a directory that was renamed, or made.
+		// A file in a directory that was renamed by the kernel, or (mode U) made.
 		moved := r.H("moved/f1")
 		for _, s := range r.scan(t) {
-			if s.Change.Path == moved {
-				_, err = r.accept([]apply.Selection{s})
-				must(t, err)
-				if read(t, moved) != read(t, r.M("moved/f1")) {
-					t.Error("moved/f1")
-				}
-				_, err = r.undo()
-				must(t, err)
+			if s.Change.Path != moved {
+				continue
 			}
+			_, err = r.accept([]apply.Selection{s})
+			if os.Getuid() == 0 { // the host has the rest of it under the old name only
+				if fault.CodeOf(err) != fault.Conflict {
+					t.Errorf("a file of a renamed directory alone: %v", err)
+				}
+				continue
+			}
+			must(t, err)
+			if read(t, moved) != read(t, r.M("moved/f1")) {
+				t.Error("moved/f1")
+			}
+			_, err = r.undo()
+			must(t, err)
 		}
 		equal(t, "host after undo", r.host(t), before)
 

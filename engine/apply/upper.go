@@ -126,7 +126,11 @@ func (u *upper) step(above inside, dir string) (inside, error) {
 	case e.Type != entry.Dir: // a whiteout, or a file in its place
 		return inside{where: gone}, nil
 	}
-	return inside{where: present, hidden: above.hidden || u.attr(at, "opaque") == "y"}, nil
+	hidden := above.hidden || u.attr(at, "opaque") == "y"
+	if hidden && u.attr(at, "redirect") != "" {
+		hidden = false // it shows a directory of the host again
+	}
+	return inside{where: present, hidden: hidden}, nil
 }
 
 // hold keeps what is known of directories for the next look, while nobody of

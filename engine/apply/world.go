@@ -26,6 +26,10 @@ func (w *work) world(items []*item) (world, error) {
 			moves = append(moves, it)
 		}
 	}
+	var err error
+	if known.tangled, err = w.tangles(items); err != nil {
+		return known, err
+	}
 	for _, it := range items {
 		if err := w.above(&known, it.path(), moves); err != nil {
 			return known, err

@@ -52,7 +52,16 @@ func (s *scan) settleRedirects() error {
 	for _, old := range again {
 		s.rescanAsNew(old)
 	}
-	return s.run()
+	if err := s.run(); err != nil {
+		return err
+	}
+	// What came again had no eye for what moved on from there.
+	for i := range s.parts {
+		s.parts[i].rows = slices.DeleteFunc(s.parts[i].rows, func(c Change) bool {
+			return c.Kind == Deleted && c.From != "" && s.placeOf(c.From) != c.Path
+		})
+	}
+	return nil
 }
 
 // placeOf is where the sandbox has, after all renames, what the host has at from.

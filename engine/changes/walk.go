@@ -352,6 +352,11 @@ func (st *step) directory(name string, up, lo entry.Entry) {
 		if attrs.opaque {
 			s.sawOpaque.Store(true)
 		}
+		if sub.hidden && !attrs.opaque && attrs.redirect != "" && d.leadsTo(attrs.redirect, path) {
+			// It was moved away and back while its parent was made again: the
+			// sandbox sees the host's directory of that name.
+			sub.hidden, sub.gone, sub.accepted = false, deletion{}, 0
+		}
 		if attrs.opaque && !sub.hidden {
 			sub.hidden, sub.gone = true, deletion{since: bornAt(up), marks: d.marks}
 		}
@@ -375,6 +380,12 @@ func (st *step) directory(name string, up, lo entry.Entry) {
 		return
 	}
 	s.submit(sub)
+}
+
+// leadsTo says whether a redirect in d leads to a path of the host.
+func (d *dir) leadsTo(redirect, path string) bool {
+	from, ok := redirectTarget(redirect, d.layer.Host, d.host)
+	return ok && from == path
 }
 
 // openLower opens a host directory beside its upper one: for reading where its
