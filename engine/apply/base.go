@@ -1,6 +1,8 @@
 package apply
 
 import (
+	"strings"
+
 	"sandbox/engine/base"
 	"sandbox/engine/changes"
 	"sandbox/engine/diff"
@@ -109,7 +111,7 @@ func (w *work) record(b *rebase) (base.Record, []byte) {
 		}
 		return r, b.side.Data
 	}
-	if b.host.Type != entry.File || len(w.rebased) > fewBases || b.host.Size > base.MaxContent || b.now == "" {
+	if b.host.Type != entry.File || (len(w.rebased) > fewBases && !strings.HasSuffix(b.path, "/index")) || b.host.Size > base.MaxContent || b.now == "" {
 		return r, nil
 	}
 	at, err := w.host.At(b.path)

@@ -224,6 +224,9 @@ func (r *treeRun) fill(s *step, tmp rootfs.At, m *made) error {
 		return stale(string(s.Path), "the sandbox's version")
 	}
 	m.After, m.Node, m.Meta = b.Print, nodeOf(b.Entry), b.Meta
+	if s.index {
+		m.Staged = stagedAt(tmp)
+	}
 	return nil
 }
 

@@ -72,7 +72,9 @@ type made struct {
 	Step  int         `json:"step"`
 	Node  node        `json:"node"`
 	After entry.Print `json:"after,omitempty"` // where it is not the step's
-	Meta  *view.Meta  `json:"meta,omitempty"`  // where the file system made something else of it
+	// Staged is a step's, of an index.
+	Staged string     `json:"staged,omitempty"`
+	Meta   *view.Meta `json:"meta,omitempty"` // where the file system made something else of it
 }
 
 // dirMeta is the metadata that a directory got at last.
@@ -186,6 +188,9 @@ func (s *step) take(m *made) {
 	}
 	if m.Meta != nil {
 		s.New = m.Meta
+	}
+	if m.Staged != "" {
+		s.Staged = m.Staged
 	}
 }
 

@@ -41,6 +41,9 @@ type step struct {
 	// Loose says that no decision was bound to the content: a program in the
 	// sandbox may write on, and After is what was read at last.
 	Loose bool `json:"loose,omitempty"`
+	// Staged is what the index that was made stages. One that git refreshed since
+	// stages the same, and counts as the one that was made.
+	Staged string `json:"staged,omitempty"`
 	// Implied marks a directory that was not chosen itself.
 	Implied bool `json:"implied,omitempty"`
 
@@ -49,6 +52,7 @@ type step struct {
 	made   node  // the entry that it made
 	size   int64 // of what Was is
 	mtime  int64
+	index  bool                   // what is made is the index of a git repository
 	rank   int                    // those of a higher rank wait for all of a lower one
 	source source                 // of a file that is made
 	tree   map[string]entry.Entry // what a directory that goes holds, by path

@@ -147,7 +147,7 @@ func (w *work) asLeft(op *operation) error {
 		}
 	}
 	if len(c.moved) == 0 {
-		return nil
+		return op.adopt(c.refreshed)
 	}
 	sort.Strings(c.moved)
 	reason := "it is not as the operation left it"
@@ -163,6 +163,8 @@ type check struct {
 	moves []step                 // taken back so far
 	made  map[string]bool        // paths that the operation made
 	moved []string               // paths that are not as they were left
+	// refreshed are the indexes that git wrote anew and that stage what they did.
+	refreshed []refreshed
 }
 
 // where is the place at which the host has, now, what the undo so far would
@@ -197,7 +199,10 @@ func (c *check) step(s *step) error {
 		}
 	}
 	same := print == s.After || known && print == "" // it was not read then
-	if !known && s.New != nil && e.Type != entry.Symlink && e.Mode != s.New.Mode {
+	if !known && !same && s.Staged != "" && e.Type == entry.File && stagedAt(at) == s.Staged {
+		c.refreshed = append(c.refreshed, refreshed{s, nodeOf(e), print})
+		same = true
+	} else if !known && s.New != nil && e.Type != entry.Symlink && e.Mode != s.New.Mode {
 		same = false
 	}
 	if same && !known && s.Do == doMake && s.Type == entry.Dir {

@@ -4,7 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"sandbox/engine/entry"
 	"sandbox/engine/fault"
+	"sandbox/engine/gitdir"
+	"sandbox/engine/rootfs"
 )
 
 // units are the selections that belong to wholes, by path.
@@ -33,6 +36,7 @@ func (u units) order(steps []step) {
 	for i := range steps {
 		if s := u[string(steps[i].Path)]; s != nil {
 			steps[i].rank = s.Rank
+			steps[i].index = steps[i].Do == doMake && steps[i].Type == entry.File && strings.HasSuffix(s.Change.Path, "/index")
 		}
 	}
 	slices.SortStableFunc(steps, func(a, b step) int { return a.rank - b.rank })
@@ -68,6 +72,40 @@ func (u units) complete(skipped []Skip) error {
 		}
 		return fault.New(fault.Conflict, "accept", part.Unit.Path, "it is taken as a whole, and one of its files cannot be: "+s.Path+": "+s.Reason,
 			"Nothing was written.")
+	}
+	return nil
+}
+
+// stagedAt is what the index at a place stages, "" for what is none.
+func stagedAt(at rootfs.At) string {
+	data, _, err := entry.ReadFile(at.Dir, at.Name, gitdir.MaxIndex)
+	if err != nil {
+		return ""
+	}
+	return gitdir.Staged(data)
+}
+
+// refreshed is an index that a step made and that git has written anew since:
+// every look at a repository does, to remember the times of its files.
+type refreshed struct {
+	step  *step
+	node  node
+	print entry.Print
+}
+
+// adopt takes such indexes for what the steps made, before they are taken back.
+func (op *operation) adopt(list []refreshed) error {
+	for _, f := range list {
+		for i := range op.steps {
+			if &op.steps[i] != f.step {
+				continue
+			}
+			m := made{Step: i, Node: f.node, After: f.print}
+			if err := op.Add(line{Made: &m}); err != nil {
+				return err
+			}
+			op.steps[i].take(&m)
+		}
 	}
 	return nil
 }

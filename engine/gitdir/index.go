@@ -5,6 +5,7 @@ import (
 	"crypto/sha1" //nolint:gosec // git's own checksum, against damage and not against attacks
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"hash"
 )
@@ -30,6 +31,22 @@ func SameIndex(a, b []byte) bool {
 	}
 	y, err := parseIndex(b)
 	return err == nil && x.count == y.count && bytes.Equal(x.entries, y.entries)
+}
+
+// IsIndex recognises the beginning of an index.
+func IsIndex(data []byte) bool { return bytes.HasPrefix(data, []byte("DIRC")) }
+
+// MaxIndex is the size of the largest index that is read.
+const MaxIndex = maxIndex
+
+// Staged is a fingerprint of what an index stages, "" for what is no index.
+func Staged(data []byte) string {
+	x, err := parseIndex(data)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(x.entries)
+	return hex.EncodeToString(sum[:])
 }
 
 // parseIndex reads an index of version 2, 3 or 4 of either object format.

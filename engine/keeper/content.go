@@ -8,6 +8,7 @@ import (
 
 	"sandbox/engine/base"
 	"sandbox/engine/entry"
+	"sandbox/engine/gitdir"
 )
 
 // read takes the fingerprint of the host's file, and its content when it is a
@@ -42,7 +43,7 @@ func (c *capture) read(dirfd int, name string, r *base.Record) (content []byte, 
 			return nil, false
 		}
 	}
-	if r.Deleted || bytes.IndexByte(content[:min(len(content), 8000)], 0) >= 0 {
+	if r.Deleted || (bytes.IndexByte(content[:min(len(content), 8000)], 0) >= 0 && !gitdir.IsIndex(content)) {
 		content = nil // nothing to merge with
 	}
 	return content, true

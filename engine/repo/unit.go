@@ -14,8 +14,6 @@ import (
 	"sandbox/engine/gitdir"
 )
 
-const maxIndex = 128 << 20
-
 // rowOf makes the row of a git directory, or the rows of its files where they
 // are wanted. ok is false when nothing is left to say: an index that stages
 // what the host's does is no change.
@@ -69,11 +67,11 @@ func (g *grouper) rowOf(u *unit) (rows []changes.Change, ok bool) {
 
 // refreshed reports whether two versions of an index stage the same.
 func (g *grouper) refreshed(host, box gitdir.View, rel string) bool {
-	a, ok := host.Read(rel, maxIndex)
+	a, ok := host.Read(rel, gitdir.MaxIndex)
 	if !ok {
 		return false
 	}
-	b, ok := box.Read(rel, maxIndex)
+	b, ok := box.Read(rel, gitdir.MaxIndex)
 	return ok && gitdir.SameIndex(a, b)
 }
 
@@ -128,7 +126,7 @@ func (g *grouper) onlyRefreshed(c *changes.Change) bool {
 	if !ok {
 		return false
 	}
-	now, ok := g.sides.readHost(c.Path, maxIndex)
+	now, ok := g.sides.readHost(c.Path, gitdir.MaxIndex)
 	return ok && gitdir.SameIndex(old, now)
 }
 
