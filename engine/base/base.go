@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -63,9 +64,14 @@ func (r Record) SameHost(now entry.Entry) bool {
 type Set struct {
 	dir   string
 	data  []byte
+	asked atomic.Int32 // how often Get was called, as far as it matters
 	once  sync.Once
 	index map[string]int // path: offset of its newest record in data
 }
+
+// fewQuestions are answered by reading through the records. An index of 100,000
+// costs as much as ten of them.
+const fewQuestions = 4
 
 // Load reads the records below dir, STORAGE/NAME/base. A directory that is not
 // there gives an empty set.
@@ -87,29 +93,72 @@ func (s *Set) Get(path string) (Record, bool) {
 	if s == nil || len(s.data) == 0 {
 		return Record{}, false
 	}
-	s.once.Do(s.build)
-	at, ok := s.index[path]
-	if !ok {
+	at := -1
+	if s.asked.Load() < fewQuestions && s.asked.Add(1) <= fewQuestions {
+		at = s.find(path)
+	} else {
+		s.once.Do(s.build)
+		if found, ok := s.index[path]; ok {
+			at = found
+		}
+	}
+	if at < 0 {
 		return Record{}, false
 	}
 	r, ok := decode(s.data[at:])
 	return r, ok
 }
 
-func (s *Set) build() {
-	s.index = make(map[string]int, len(s.data)/128)
+// each calls do with every record: its path, whether it says that the path has
+// none any more, and where it is. A torn tail ends it: what follows was not
+// finished.
+func (s *Set) each(do func(path []byte, gone bool, at int)) {
 	for at := 0; at < len(s.data); {
 		path, flags, n, ok := peek(s.data[at:])
 		if !ok {
-			break // a torn tail: what follows was not finished
+			return
 		}
-		if flags&flagGone != 0 {
-			delete(s.index, string(path))
-		} else {
-			s.index[string(path)] = at
-		}
+		do(path, flags&flagGone != 0, at)
 		at += n
 	}
+}
+
+// find gives where the newest record of a path is, -1 for none. Only records of
+// that path are checked: the others are passed over by their lengths.
+func (s *Set) find(path string) int {
+	found := -1
+	for at := 0; at < len(s.data); {
+		body, ok := boundsOf(s.data[at:])
+		if !ok {
+			break
+		}
+		c := cursor{rest: body[1:]}
+		if string(c.text()) == path {
+			_, flags, _, ok := peek(s.data[at:])
+			if !ok {
+				break
+			}
+			if found = at; flags&flagGone != 0 {
+				found = -1
+			}
+		}
+		at += headerBytes + len(body)
+	}
+	return found
+}
+
+func (s *Set) build() {
+	s.index = make(map[string]int, len(s.data)/128)
+	text := string(s.data) // one copy, of which all paths are parts
+	s.each(func(p []byte, gone bool, at int) {
+		begin := cap(s.data) - cap(p) // p is a part of data
+		path := text[begin : begin+len(p)]
+		if gone {
+			delete(s.index, path)
+		} else {
+			s.index[path] = at
+		}
+	})
 }
 
 // Paths calls do with every path that has a record, in no order.

@@ -104,7 +104,8 @@ func peek(data []byte) (path []byte, flags byte, next int, ok bool) {
 	return path, body[0], headerBytes + len(body), !c.bad
 }
 
-func bodyOf(data []byte) ([]byte, bool) {
+// boundsOf gives the body of the first record in data, unchecked.
+func boundsOf(data []byte) ([]byte, bool) {
 	if len(data) < headerBytes+1 {
 		return nil, false
 	}
@@ -112,8 +113,12 @@ func bodyOf(data []byte) ([]byte, bool) {
 	if n == 0 || n > maxRecord || int(n) > len(data)-headerBytes {
 		return nil, false
 	}
-	body := data[headerBytes : headerBytes+n]
-	return body, crc32.Checksum(body, castagnoli) == binary.LittleEndian.Uint32(data[4:])
+	return data[headerBytes : headerBytes+n], true
+}
+
+func bodyOf(data []byte) ([]byte, bool) {
+	body, ok := boundsOf(data)
+	return body, ok && crc32.Checksum(body, castagnoli) == binary.LittleEndian.Uint32(data[4:])
 }
 
 // decode reads the first record in data.
