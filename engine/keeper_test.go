@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"sandbox/engine/base"
 	"sandbox/engine/launch"
 	"sandbox/engine/store"
+	"sandbox/internal/testlong"
 	"sandbox/internal/testuser"
 )
 
@@ -101,6 +103,36 @@ func TestStopRightAfterAWrite(t *testing.T) {
 		for _, name := range []string{"a", "b"} {
 			if got := w.captured(name); got != name+"\n" {
 				t.Errorf("base of %s: %q", name, got)
+			}
+		}
+	})
+}
+
+// Many files at once, faster than the keeper: none is missed, and who looks
+// waits for the keeper.
+func TestManyCopyUpsAreAllRecorded(t *testing.T) {
+	testuser.Both(t, func(t *testing.T) {
+		files := testlong.Pick(1500, 40_000)
+		all := make(map[string]string, files)
+		for i := range files {
+			all[fmt.Sprintf("d%d/f%d", i%50, i)] = fmt.Sprintf("base %d\n", i)
+		}
+		w := newWorld(t, all)
+		w.run("true")
+		w.keeper()
+		start := time.Now()
+		w.run(`for d in d*; do for f in $d/*; do echo inside >> $f; done; done`)
+		wrote := time.Since(start)
+		b, err := w.engine.open("s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.bases()
+		t.Logf("%d files changed in %v, all recorded %v later", files, wrote, time.Since(start)-wrote)
+		for name, text := range all {
+			r, ok := b.tree.Base.Get(w.path(name))
+			if data, kept := b.tree.Base.Content(r); !ok || !kept || string(data) != text {
+				t.Fatalf("%s: %v %v %q", name, ok, kept, data)
 			}
 		}
 	})

@@ -279,7 +279,7 @@ func lost(fd int) error {
 
 func TestManyCopyUpsAtOnce(t *testing.T) {
 	testuser.Both(t, func(t *testing.T) {
-		files := testlong.Pick(2000, 20_000)
+		files := testlong.Pick(500, 5000)
 		name := func(i int) string { return fmt.Sprintf("d%d/f%d", i%50, i) }
 		w := newWatched(t, func(host string) {
 			for i := range files {
