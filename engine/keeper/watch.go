@@ -4,14 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"log"
-	"os"
-	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"sandbox/engine/base"
 	"sandbox/engine/changes"
 	"sandbox/engine/entry"
 )
@@ -252,40 +249,6 @@ func (w *watcher) read(buf []byte) (markers []string, more bool) {
 	return markers, true
 }
 
-// sync takes note of what a marker says of caches that were dropped.
-func (w *watcher) sync(marker string) {
-	since, paths, ok := base.ReadSynced(w.capture.dir, marker)
-	if !ok {
-		return
-	}
-	for _, l := range w.layers {
-		if len(paths) == 0 || slices.ContainsFunc(paths, func(path string) bool { return w.layerOf(path) == l }) {
-			l.synced = max(l.synced, since)
-		}
-	}
-}
-
-func (w *watcher) layerOf(path string) *layer {
-	var best *layer
-	for _, l := range w.layers {
-		if below := l.Host == "/" || path == l.Host || strings.HasPrefix(path, l.Host+"/"); below && (best == nil || len(l.Host) > len(best.Host)) {
-			best = l
-		}
-	}
-	return best
-}
-
-// waiting are the markers of those who wait now.
-func (w *watcher) waiting() []string {
-	ents, _ := os.ReadDir(w.barrierDir)
-	var markers []string
-	for _, e := range ents {
-		w.sync(e.Name())
-		markers = append(markers, e.Name())
-	}
-	return markers
-}
-
 func (w *watcher) event(wd int32, mask uint32, name string) {
 	p, ok := w.places[wd]
 	if !ok || name == "" {
@@ -330,16 +293,4 @@ func (w *watcher) first(dirfd int) {
 	if e, err := entry.OfFd(dirfd); err == nil && e.MtimeNs <= woken {
 		w.capture.quiet = max(w.capture.quiet, e.MtimeNs)
 	}
-}
-
-func parent(path string) string {
-	dir, _ := entry.Split(path)
-	return dir
-}
-
-func join(dir, name string) string {
-	if dir == "/" || dir == "" {
-		return "/" + name
-	}
-	return dir + "/" + name
 }
