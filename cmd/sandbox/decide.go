@@ -16,6 +16,7 @@ is left out too: naming its .git directory, or --git, takes it as a whole.
 A file that changed on this machine too is merged, on both sides, where the
 changes are in different places; otherwise it is a conflict: nothing is written
 (exit 4) unless --skip-conflicts is given.
+A directory that a chosen file needs comes along, and is named first.
 "sandbox undo" takes it back.
 `
 

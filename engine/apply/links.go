@@ -66,7 +66,7 @@ func (a *acceptor) halves(items []*item) {
 	for _, it := range items {
 		key := inodeOf(it.box)
 		if n := a.names.count[key]; n > 0 && a.names.items[key] == it && n < it.box.Nlink {
-			a.note(it.path(), "in the sandbox it has %d more hard links, which were not taken with it: on the host it is a file of its own", it.box.Nlink-n)
+			a.note(it.path(), "in the sandbox it has %d more hard link(s), not taken with it: on the host it is a file of its own", it.box.Nlink-n)
 		}
 	}
 }
