@@ -160,7 +160,7 @@ var harmless = map[string]bool{
 	"extensions.relativeworktrees": true, "extensions.compatobjectformat": true, "extensions.noop": true,
 	"user.name": true, "user.email": true, "author.name": true, "author.email": true, "committer.name": true,
 	"committer.email": true, "user.useconfigonly": true,
-	"remote.*.url": true, "remote.*.pushurl": true, "remote.*.fetch": true, "remote.*.push": true, "remote.*.mirror": true,
+	"remote.*.url": true, "remote.*.fetch": true, "remote.*.push": true, "remote.*.mirror": true,
 	"remote.*.tagopt": true, "remote.*.prune": true, "remote.*.prunetags": true, "remote.pushdefault": true,
 	"branch.*.remote": true, "branch.*.pushremote": true, "branch.*.merge": true, "branch.*.rebase": true,
 	"branch.*.description": true, "branch.autosetupmerge": true, "branch.autosetuprebase": true, "branch.sort": true,
@@ -175,8 +175,10 @@ var harmless = map[string]bool{
 }
 
 // Harm gives the first setting of a configuration that is not known to be
-// harmless, and that the host's own version has not, "" when there is none.
-func Harm(host, sandbox []byte) string {
+// harmless, and that the host's own version has not, "" when there is none. The
+// work tree of a submodule, whose git directory is at, has to lie below tree;
+// with "" no work tree may be named.
+func Harm(host, sandbox []byte, at, tree string) string {
 	now, err := ParseConfig(sandbox)
 	if err != nil {
 		return "what cannot be read"
@@ -186,14 +188,23 @@ func Harm(host, sandbox []byte) string {
 		had = nil
 	}
 	for _, s := range now {
-		if !s.harmless() && !slices.Contains(had, s) {
+		if slices.Contains(had, s) {
+			continue
+		}
+		if !s.harmless(at, tree) || (strings.HasPrefix(s.Name, "remote.") && strings.HasSuffix(s.Name, ".url") && s.replaces(had)) {
 			return s.Name
 		}
 	}
 	return ""
 }
 
-func (s Setting) harmless() bool {
+// replaces reports whether the host has another value: what is pushed to a
+// remote would go elsewhere.
+func (s Setting) replaces(had []Setting) bool {
+	return slices.ContainsFunc(had, func(h Setting) bool { return h.Name == s.Name })
+}
+
+func (s Setting) harmless(at, tree string) bool {
 	first, rest, _ := strings.Cut(s.Name, ".")
 	name := s.Name
 	if i := strings.LastIndexByte(rest, '.'); i >= 0 {
@@ -209,7 +220,7 @@ func (s Setting) harmless() bool {
 	case "submodule.*.update":
 		return slices.Contains([]string{"checkout", "rebase", "merge", "none"}, s.Value)
 	case "core.worktree":
-		return !path.IsAbs(s.Value)
+		return tree != "" && !path.IsAbs(s.Value) && strings.HasPrefix(path.Clean(at+"/"+s.Value), tree+"/")
 	}
 	// "ext::…" and the like name a program that speaks for the other side; a
 	// dash would be read as an option.

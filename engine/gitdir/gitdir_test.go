@@ -122,6 +122,8 @@ func TestHarm(t *testing.T) {
 		{"[submodule \"s\"]\n\tupdate = checkout\n", ""},
 		{"[core]\n\tworktree = /etc\n", "core.worktree"},
 		{"[core]\n\tworktree = ../../../sub\n", ""},
+		{"[core]\n\tworktree = ../../../../other\n", "core.worktree"},
+		{"[remote \"o\"]\n\tpushurl = https://example.org/x\n", "remote.o.pushurl"},
 		{"[protocol \"ext\"]\n\tallow = always\n", "protocol.ext.allow"},
 		{"[co\x00re]\n", "what cannot be read"},
 		{"[core\n", "what cannot be read"},
@@ -130,15 +132,22 @@ func TestHarm(t *testing.T) {
 		{"[user]\r\n\tname = a\r\n[core]\r\n\tpager = x\r\n", "core.pager"},
 		{"; [core]\n# fsmonitor = x\n", ""},
 	} {
-		if got := Harm([]byte(plain), []byte(plain+c.add)); got != c.want {
+		if got := Harm([]byte(plain), []byte(plain+c.add), "/p/.git/modules/s", "/p"); got != c.want {
 			t.Errorf("%q: %q, want %q", c.add, got, c.want)
 		}
 	}
+	if got := Harm([]byte(plain), []byte(plain+"[core]\n\tworktree = sub\n"), "/p/.git", ""); got != "core.worktree" {
+		t.Errorf("a work tree of a repository that is no submodule: %q", got)
+	}
+	origin := "[remote \"o\"]\n\turl = https://example.org/x\n"
+	if got := Harm([]byte(origin), []byte(strings.Replace(origin, ".org", ".net", 1)), "", ""); got != "remote.o.url" {
+		t.Errorf("a remote that leads elsewhere: %q", got)
+	}
 	lfs := plain + "[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n"
-	if got := Harm([]byte(lfs), []byte(lfs+"[user]\n\tname = x\n")); got != "" {
+	if got := Harm([]byte(lfs), []byte(lfs+"[user]\n\tname = x\n"), "", ""); got != "" {
 		t.Errorf("what the host has already is no harm: %q", got)
 	}
-	if got := Harm([]byte(lfs), []byte(strings.Replace(lfs, "git-lfs", "evil", 1))); got != "filter.lfs.clean" {
+	if got := Harm([]byte(lfs), []byte(strings.Replace(lfs, "git-lfs", "evil", 1)), "", ""); got != "filter.lfs.clean" {
 		t.Errorf("another value is: %q", got)
 	}
 }

@@ -250,10 +250,14 @@ func (g *grouper) apart(u *unit, c *changes.Change) bool {
 		box, ok := g.sides.readBox(c.Path, maxConfig)
 		harm := "what cannot be read"
 		if ok {
-			harm = gitdir.Harm(host, box)
+			at, tree := entryDir(c.Path), ""
+			if strings.HasPrefix(rel, "modules/") {
+				tree = entryDir(u.dir)
+			}
+			harm = gitdir.Harm(host, box, at, tree)
 		}
 		if harm != "" {
-			hold(c, "sets "+gitdir.Plain(harm)+", which may make git run a program")
+			hold(c, "sets "+gitdir.Plain(harm)+", which may make git run a program, or lead it elsewhere")
 		}
 		return harm != ""
 	default:
@@ -261,6 +265,11 @@ func (g *grouper) apart(u *unit, c *changes.Change) bool {
 	}
 	hold(c, "leads git to another directory")
 	return true
+}
+
+func entryDir(path string) string {
+	dir, _ := entry.Split(path)
+	return dir
 }
 
 const (
