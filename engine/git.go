@@ -13,6 +13,7 @@ import (
 	"sandbox/engine/entry"
 	"sandbox/engine/fault"
 	"sandbox/engine/repo"
+	"sandbox/engine/store"
 )
 
 // group makes one row of what changed in each git directory. open says of
@@ -20,6 +21,7 @@ import (
 func (b *box) group(set *changes.Set, open func(dir string) bool) error {
 	rows, err := repo.Group(set.Changes, repo.Env{
 		Tree: b.tree, Home: scanOptions().Home, Base: b.baseContent, Open: open,
+		Running: store.Held(b.dir.Path(store.LockFile)),
 	})
 	if err == nil {
 		set.Changes = rows

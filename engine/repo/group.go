@@ -17,6 +17,8 @@ type Env struct {
 	// Base gives the host's content of a path at the time of the copy-up, where
 	// it is known. nil: nowhere.
 	Base func(path string) ([]byte, bool)
+	// Running says that a program may be at work in the sandbox.
+	Running bool
 	// Open says that the files of a git directory are wanted one by one. nil: of
 	// none.
 	Open func(dir string) bool

@@ -88,8 +88,8 @@ func (g *grouper) trouble(u *unit, git *changes.Git) string {
 			continue
 		}
 		part := gitdir.PartOf(rel)
-		if part == gitdir.Lock && c.Sandbox.Type == entry.File {
-			return "git is at work in the sandbox, or was killed: " + gitdir.Plain(rel) + " is there"
+		if part == gitdir.Lock && c.Sandbox.Type == entry.File && g.env.Running {
+			return "git is at work in the sandbox, or was killed there: " + gitdir.Plain(rel) + " is there; wait, or stop the sandbox"
 		}
 		if c.Redirect {
 			return "a directory in it was renamed"
@@ -210,7 +210,7 @@ func printOf(git *changes.Git) entry.Print {
 // Take gives the rows that an accept of a git directory carries out, each with
 // its rank. What the host has under the same name already is left out where the
 // name vouches for the content, and so is what only follows and was changed on
-// the host too.
+// the host too, and a lock.
 func Take(row *changes.Change) (rows []changes.Change, ranks []int) {
 	for _, c := range row.Git.Members {
 		rel, inside := strings.CutPrefix(c.Path, row.Path+"/")
@@ -221,7 +221,7 @@ func Take(row *changes.Change) (rows []changes.Change, ranks []int) {
 			rows, ranks = append(rows, c), append(ranks, gitdir.Rank("", c.Sandbox.Type == entry.Dir, c.Kind == changes.Deleted))
 		case !inside:
 			rows, ranks = append(rows, c), append(ranks, gitdir.RankPointer)
-		case part.Stored() && both, c.Conflict && !part.Decides():
+		case part == gitdir.Lock, part.Stored() && both, c.Conflict && !part.Decides():
 		default:
 			rows = append(rows, c)
 			ranks = append(ranks, gitdir.Rank(rel, c.Sandbox.Type == entry.Dir, c.Kind == changes.Deleted))
