@@ -46,6 +46,9 @@ func (e *Engine) decide(ctx context.Context, what, name string, o DecideOptions,
 		if err != nil {
 			return apply.Result{}, err
 		}
+		if err := b.still(ctx, what, selected); err != nil {
+			return apply.Result{}, err
+		}
 		selected, more, err := expand(what, selected, o.SkipConflicts)
 		if err != nil {
 			return apply.Result{}, err

@@ -152,3 +152,35 @@ func (b *box) baseContent(path string) ([]byte, bool) {
 	}
 	return b.tree.Base.Content(r)
 }
+
+// still looks at git directories a second time before they are accepted. A
+// program inside may commit during a look: then the reference is seen, and what
+// it leads to is not. What two looks found alike was whole when the second began.
+func (b *box) still(ctx context.Context, what string, selected []apply.Selection) error {
+	if what != "accept" || !store.Held(b.dir.Path(store.LockFile)) ||
+		!slices.ContainsFunc(selected, func(s apply.Selection) bool { return s.Change.Git != nil }) {
+		return nil
+	}
+	set, err := changes.Scan(ctx, b.tree, scanOptions())
+	if err != nil {
+		return err
+	}
+	apply.Settle(b.journal(), set.Changes)
+	if err := b.group(set, nil); err != nil {
+		return err
+	}
+	for i := range selected {
+		c := &selected[i].Change
+		if c.Git == nil {
+			continue
+		}
+		at, ok := set.Find(c.Path)
+		for ok && at < len(set.Changes) && set.Changes[at].Path == c.Path && set.Changes[at].Git == nil {
+			at++
+		}
+		if !ok || at >= len(set.Changes) || set.Changes[at].Git == nil || set.Changes[at].Git.Print != c.Git.Print {
+			return fault.New(fault.Stale, what, c.Path, "a program in the sandbox is writing to it", "Nothing was written. Try again.")
+		}
+	}
+	return nil
+}

@@ -104,7 +104,7 @@ func (w *work) gather(ctx context.Context, sel []Selection, dir way) ([]*item, e
 		if err := ctx.Err(); err != nil {
 			return nil, fault.Wrap(fault.Failed, "prepare", sel[i].Change.Path, err)
 		}
-		it := &item{change: sel[i].Change, hunks: sel[i].Hunks, loose: sel[i].Sandbox == ""}
+		it := &item{change: sel[i].Change, hunks: sel[i].Hunks, loose: sel[i].Sandbox == "" && !sel[i].fixed()}
 		if it.change.Conflict {
 			settle(notes, &it.change)
 		}
@@ -276,6 +276,8 @@ func (w *work) facts(it *item, s *Selection, moves []changes.Change, whole map[s
 		return stale(c.Path, "the sandbox's version")
 	case described && c.Host.Type != "" && moved(c.Host, it.host):
 		return stale(c.Path, "the host's version")
+	case s.fixed() && c.Upper != "" && c.Sandbox.Type == entry.File && moved(c.Sandbox, it.box):
+		return stale(c.Path, "the sandbox's version")
 	case (c.Kind == changes.Deleted) == it.box.Exists(), c.Sandbox.Type != "" && c.Sandbox.Type != it.box.Type:
 		return stale(c.Path, "the sandbox's version")
 	}
@@ -289,7 +291,7 @@ func (it *item) plain(s *Selection, dir way) bool {
 		return false // three versions are compared
 	}
 	c := &it.change
-	if dir == rejecting || s.Host != "" || s.Sandbox != "" || it.hunks != nil || c.Conflict || c.From != "" {
+	if dir == rejecting || s.fixed() || s.Host != "" || s.Sandbox != "" || it.hunks != nil || c.Conflict || c.From != "" {
 		return false
 	}
 	none := func(e entry.Entry) bool { return !e.Exists() }

@@ -109,3 +109,8 @@ func (op *operation) adopt(list []refreshed) error {
 	}
 	return nil
 }
+
+// fixed says that the content must be what the scan saw, because other parts
+// of the whole were chosen by it. Parts of a low rank have names that vouch
+// for their content.
+func (s *Selection) fixed() bool { return s.Unit != nil && s.Rank > 3 }
