@@ -13,9 +13,11 @@ import (
 	"sandbox/internal/testuser"
 )
 
-// What a sandbox did to a directory is there also after something was mounted
-// below that directory on the host, and when it is unmounted again.
-func TestMountBelowAChangedDirectory(t *testing.T) {
+// withMounts runs a shell script in a mount namespace of root, in the home of an
+// ordinary user, as whom its functions work: box SCRIPT runs a shell script in
+// the sandbox, stop stops it.
+func withMounts(t *testing.T, script string) string {
+	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("mounts on the host; the tests run as root in CI")
 	}
@@ -29,22 +31,14 @@ func TestMountBelowAChangedDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := `set -e
+	as := "setpriv --reuid " + u.Uid + " --regid " + u.Gid + " --clear-groups bash -c"
+	c := exec.Command("unshare", "-m", "bash", "-c", `set -e
 		mount --make-rprivate /; chmod 755 .; cp "$1" t; chmod 755 t; mkdir home
-		for d in gone file repl kept mnt; do mkdir -p home/p/$d; echo host > home/p/$d/a; done
-		chown -R ` + u.Uid + ":" + u.Gid + ` home; cd home
-		box() { setpriv --reuid ` + u.Uid + " --regid " + u.Gid + ` --clear-groups bash -c 'exec -a client ../t "$PWD/.sandboxes" box sh -c "$1"' bash "$1"; }
-		stop() { setpriv --reuid ` + u.Uid + " --regid " + u.Gid + ` --clear-groups bash -c 'exec -a stop ../t "$PWD/.sandboxes" box'; }
-		look='cd p; ls -F; cat file top nd/y kept/a; ls repl; if cat gone/a; then exit 1; fi'
-		trap stop EXIT
-		box 'cd p; rm -r gone file repl; echo f > file; mkdir repl nd; echo n > repl/n; echo new > top; echo y > nd/y; chmod 555 nd; echo z > kept/a'
-		for round in 1 2; do
-			stop; mount -t tmpfs -o mode=1777 t p/mnt
-			echo MOUNTED; box "$look"
-			stop; umount p/mnt
-			echo UNMOUNTED; box "$look"
-		done`
-	c := exec.Command("unshare", "-m", "bash", "-c", script, "bash", self)
+		chown -R `+u.Uid+":"+u.Gid+` home; cd home
+		user() { `+as+` "$1"; }
+		box() { `+as+` 'exec -a client ../t "$PWD/.sandboxes" box sh -c "$1"' bash "$1"; }
+		stop() { `+as+` 'exec -a stop ../t "$PWD/.sandboxes" box'; }
+		`+script, "bash", self)
 	c.Dir = top
 	c.Env = append(os.Environ(), "HOME="+filepath.Join(top, "home"))
 	out, err := c.Output()
@@ -55,8 +49,25 @@ func TestMountBelowAChangedDirectory(t *testing.T) {
 		}
 		t.Fatalf("%v\n%s%s", err, out, errs)
 	}
+	return string(out)
+}
+
+// What a sandbox did to a directory is there also after something was mounted
+// below that directory on the host, and when it is unmounted again.
+func TestMountBelowAChangedDirectory(t *testing.T) {
+	out := withMounts(t, `
+		user 'for d in gone file repl kept mnt; do mkdir -p p/$d; echo host > p/$d/a; done'
+		look='cd p; ls -F; cat file top nd/y kept/a; ls repl; if cat gone/a; then exit 1; fi'
+		trap stop EXIT
+		box 'cd p; rm -r gone file repl; echo f > file; mkdir repl nd; echo n > repl/n; echo new > top; echo y > nd/y; chmod 555 nd; echo z > kept/a'
+		for round in 1 2; do
+			stop; mount -t tmpfs -o mode=1777 t p/mnt
+			echo MOUNTED; box "$look"
+			stop; umount p/mnt
+			echo UNMOUNTED; box "$look"
+		done`)
 	seen := "file\nkept/\nmnt/\nnd/\nrepl/\ntop\nf\nnew\ny\nz\nn\n"
-	if want := strings.Repeat("MOUNTED\n"+seen+"UNMOUNTED\n"+seen, 2); string(out) != want {
+	if want := strings.Repeat("MOUNTED\n"+seen+"UNMOUNTED\n"+seen, 2); out != want {
 		t.Errorf("got\n%swant\n%s", out, want)
 	}
 }
