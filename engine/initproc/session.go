@@ -34,9 +34,6 @@ func sessionMain() int {
 	// the background would stop this process otherwise.
 	signal.Ignore(unix.SIGTTOU, unix.SIGTTIN, unix.SIGTSTP, unix.SIGINT, unix.SIGQUIT)
 	l := leader{pid: pid, conn: conn, owns: task.Foreground}
-	if l.owns {
-		l.giveTerminal()
-	}
 	// The command needs the leader's standard streams no more; a pipe must end
 	// when the command closes it.
 	for fd := range 3 {
@@ -47,9 +44,13 @@ func sessionMain() int {
 	return l.wait()
 }
 
+// startInGroup starts the command. It takes the terminal itself, before it is
+// executed: a key that is pressed at its first word is for it, and what it
+// gives to a job of its own is not taken back.
 func startInGroup(path string, task *control.Request) (int, error) {
 	attr := &syscall.ProcAttr{
-		Env: task.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true},
+		Env: task.Env, Files: []uintptr{0, 1, 2},
+		Sys: &syscall.SysProcAttr{Setpgid: true, Foreground: task.Foreground, Ctty: sessionTTY},
 	}
 	pid, err := syscall.ForkExec(path, task.Argv, attr)
 	if shellScript(err) {
