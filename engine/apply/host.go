@@ -51,6 +51,10 @@ func explain(op, path string, err error) error {
 	if errors.As(err, &known) && known.Code != fault.Failed {
 		return err
 	}
+	if errors.Is(err, entry.ErrNotRegular) {
+		// It was one when it was looked at: nothing else is opened for its content.
+		return stale(path, "the kind of one side")
+	}
 	code := fault.Failed
 	hint := "Nothing was written."
 	switch {

@@ -35,15 +35,18 @@ func TestSomebodyWritesMeanwhile(t *testing.T) {
 	const host = "echo one > f1; echo one > f2; mkdir d; echo x > d/x; echo gone > gone"
 	const box = "echo two > f1; echo two > f2; rm -r d; rm gone; echo new > new"
 	edits := map[string]func(r *rig){
-		"the host's file":             func(r *rig) { put(r.H("f2"), "edited") },
-		"the host's file, saved anew": func(r *rig) { put(r.H("s"), "edited"); _ = os.Rename(r.H("s"), r.H("f2")) },
-		"the sandbox's file":          func(r *rig) { put(r.M("f2"), "edited") },
-		"a file in a tree that goes":  func(r *rig) { put(r.H("d/x"), "edited") },
-		"a new file in such a tree":   func(r *rig) { put(r.H("d/y"), "edited") },
-		"a file that goes":            func(r *rig) { put(r.H("gone"), "edited") },
-		"the name of a new file":      func(r *rig) { put(r.H("new"), "edited") },
-		"a link for a file":           func(r *rig) { _ = os.Remove(r.H("f2")); _ = os.Symlink("f1", r.H("f2")) },
-		"nothing for a file":          func(r *rig) { _ = os.Remove(r.H("f2")) },
+		"the host's file":                    func(r *rig) { put(r.H("f2"), "edited") },
+		"the host's file, saved anew":        func(r *rig) { put(r.H("s"), "edited"); _ = os.Rename(r.H("s"), r.H("f2")) },
+		"the sandbox's file":                 func(r *rig) { put(r.M("f2"), "edited") },
+		"a directory for the sandbox's file": func(r *rig) { _ = os.Remove(r.M("f2")); _ = os.Mkdir(r.M("f2"), 0o755) },
+		"a link for the sandbox's file":      func(r *rig) { _ = os.Remove(r.M("f2")); _ = os.Symlink("f1", r.M("f2")) },
+		"nothing for the sandbox's file":     func(r *rig) { _ = os.Remove(r.M("f2")) },
+		"a file in a tree that goes":         func(r *rig) { put(r.H("d/x"), "edited") },
+		"a new file in such a tree":          func(r *rig) { put(r.H("d/y"), "edited") },
+		"a file that goes":                   func(r *rig) { put(r.H("gone"), "edited") },
+		"the name of a new file":             func(r *rig) { put(r.H("new"), "edited") },
+		"a link for a file":                  func(r *rig) { _ = os.Remove(r.H("f2")); _ = os.Symlink("f1", r.H("f2")) },
+		"nothing for a file":                 func(r *rig) { _ = os.Remove(r.H("f2")) },
 	}
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
@@ -74,11 +77,14 @@ func TestSomebodyWritesMeanwhileRejected(t *testing.T) {
 	const host = "echo one > f1; echo one > f2; mkdir d; echo x > d/x"
 	const box = "echo two > f1; echo two > f2; rm -r d; mkdir n; echo new > n/f"
 	edits := map[string]func(r *rig){
-		"the host's file":      func(r *rig) { put(r.H("f2"), "edited") },
-		"the sandbox's file":   func(r *rig) { put(r.M("f2"), "edited") },
-		"a file that goes":     func(r *rig) { put(r.M("n/f"), "edited") },
-		"a file in what goes":  func(r *rig) { put(r.M("n/g"), "edited") },
-		"a tree that is there": func(r *rig) { _ = os.Mkdir(r.M("d"), 0o755); put(r.M("d/own"), "edited") },
+		"the host's file":                    func(r *rig) { put(r.H("f2"), "edited") },
+		"the sandbox's file":                 func(r *rig) { put(r.M("f2"), "edited") },
+		"a directory for the sandbox's file": func(r *rig) { _ = os.Remove(r.M("f2")); _ = os.Mkdir(r.M("f2"), 0o755) },
+		"a link for the sandbox's file":      func(r *rig) { _ = os.Remove(r.M("f2")); _ = os.Symlink("f1", r.M("f2")) },
+		"nothing for the sandbox's file":     func(r *rig) { _ = os.Remove(r.M("f2")) },
+		"a file that goes":                   func(r *rig) { put(r.M("n/f"), "edited") },
+		"a file in what goes":                func(r *rig) { put(r.M("n/g"), "edited") },
+		"a tree that is there":               func(r *rig) { _ = os.Mkdir(r.M("d"), 0o755); put(r.M("d/own"), "edited") },
 	}
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
