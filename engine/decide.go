@@ -90,7 +90,7 @@ func (e *Engine) operate(ctx context.Context, what, name string, do func(*box, a
 		}
 	}()
 	b.bases()
-	r, err = do(b, apply.Env{Tree: b.tree, Journal: b.journal(), Base: b.dir.Path(base.Dir), View: s.open, Running: running})
+	r, err = do(b, apply.Env{Tree: b.tree, Journal: b.journal(), Base: b.dir.Path(base.Dir), View: s.open, Hold: b.holdDown, Running: running})
 	if running && len(r.Done) > 0 {
 		// What programs inside looked up before is forgotten. The operation is
 		// done; a sandbox that just ended needs nothing.

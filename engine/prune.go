@@ -27,3 +27,13 @@ func (b *box) prune(ctx context.Context) {
 }
 
 func (b *box) journal() string { return b.dir.Path(store.Journal) }
+
+// holdDown takes the sandbox's lock, when nobody has it: until it is released
+// nothing can mount the uppers.
+func (b *box) holdDown() (release func(), down bool) {
+	lock, err := store.TryLock(b.dir.Path(store.LockFile))
+	if err != nil || lock == nil {
+		return nil, false
+	}
+	return func() { _ = lock.Close() }, true
+}

@@ -143,3 +143,31 @@ func (w *work) restoreBases(op *operation) {
 	}
 	_ = out.Flush()
 }
+
+// forgetBases drops the records of paths that the sandbox has no version of any
+// more: what it writes there next begins with what the host has then.
+func (w *work) forgetBases(sel []Selection) {
+	if w.env.Base == "" {
+		return
+	}
+	var out *base.Writer
+	for i := range sel {
+		path := sel[i].Change.Path
+		if _, ok := w.env.Tree.Base.Get(path); !ok {
+			continue
+		}
+		if out == nil {
+			var err error
+			if out, err = base.NewWriter(w.env.Base); err != nil {
+				return
+			}
+			defer out.Close()
+		}
+		if out.Forget(path) != nil {
+			return
+		}
+	}
+	if out != nil {
+		_ = out.Flush()
+	}
+}

@@ -31,11 +31,7 @@ type treeRun struct {
 
 // run gives the run of an operation on the tree that its steps name.
 func (w *work) run(op *operation) *treeRun {
-	root := w.host
-	if op.Tree == inUpper {
-		root = w.upper.root
-	}
-	return &treeRun{w: w, op: op, root: root}
+	return &treeRun{w: w, op: op, root: w.host}
 }
 
 // crash is called between any two changes that can be told apart from outside.

@@ -14,7 +14,7 @@ import (
 // What the steps of an operation change: whose paths they name.
 const (
 	onHost  = "host"
-	inUpper = "upper" // the sandbox's storage: paths begin below it
+	inUpper = "upper" // the uppers of a sandbox that is down: paths are the sandbox's
 	inView  = "view"  // the merged view of the sandbox
 )
 

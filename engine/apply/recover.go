@@ -105,6 +105,9 @@ func (w *work) finishBack(op *operation) (left []string, err error) {
 	if op.Tree == inView {
 		return w.backInView(op)
 	}
+	if op.Tree == inUpper {
+		return w.backDown(op)
+	}
 	r := w.run(op)
 	if err := r.takeBack(); err != nil {
 		return r.left, err

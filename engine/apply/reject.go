@@ -17,8 +17,9 @@ import (
 	"sandbox/engine/view"
 )
 
-// Reject gives the sandbox the host's state of the selected changes, through
-// its merged view. The host is only read. What the sandbox had goes to the
+// Reject gives the sandbox the host's state of the selected changes: through
+// its merged view or, where it is down and whole changes go, by taking the
+// entries out of its uppers. The host is only read. What the sandbox had goes to the
 // journal first, so Undo brings it back.
 //
 // The caller holds the sandbox's operation lock.
@@ -28,6 +29,9 @@ func Reject(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 		return Result{}, err
 	}
 	defer w.close()
+	if r, err := w.rejectDown(ctx, sel); !errors.Is(err, errOnlyInView) {
+		return r, err
+	}
 	items, err := w.gather(ctx, sel, rejecting)
 	if err != nil {
 		return Result{}, err

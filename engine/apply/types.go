@@ -74,6 +74,9 @@ type Env struct {
 	Base    string // absolute path of the directory of bases; "" keeps none
 	// View gives the merged view, starting the sandbox when it is down.
 	View func() (view.View, error)
+	// Hold keeps the sandbox down until release is called; false says that it is
+	// not down. nil: all is done through the view.
+	Hold func() (release func(), down bool)
 	// Running says whether the sandbox is up now; when it is not, accept
 	// leaves the view alone.
 	Running bool

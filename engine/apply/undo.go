@@ -39,6 +39,8 @@ func Undo(ctx context.Context, env Env, id string) (Result, error) {
 	}
 	if op.Tree == inView {
 		err = w.undoReject(op)
+	} else if op.Tree == inUpper {
+		err = w.undoDown(op)
 	} else if err = w.undoAccept(op); err == nil && op.with != "" {
 		err = w.undoMerge(op)
 	}

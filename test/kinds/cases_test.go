@@ -203,6 +203,9 @@ func (w world) tell(table string) {
 	view.dissolve(apart)
 	view.dissolve(torn)
 	seen.dissolve(torn)
+	if w.down { // what the upper had is moved back as it was
+		lost, instead = nil, nil
+	}
 	same(w, "the sandbox after undo of reject", view, seen, timed, lost, instead)
 }
 
