@@ -106,7 +106,6 @@ func (w *work) accept(ctx context.Context, p *plan, opt Options, merge *operatio
 	if err != nil {
 		return Result{}, w.fail(r, err)
 	}
-	w.putBases()
 	err = errors.Join(r.conclude(), w.sync(op))
 	journal.Trim(w.env.Journal)
 	result := p.result()
@@ -154,6 +153,12 @@ func (w *work) acceptSteps(ctx context.Context, r *treeRun) error {
 	}
 	if err := w.keepBases(r.op); err != nil {
 		return explain("accept", "", err)
+	}
+	if err := w.putBases(); err != nil {
+		// A record says more than a mark, and a mark more than nothing.
+		if err := w.markFiles(); err != nil {
+			return explain("accept", "", err)
+		}
 	}
 	crash("settled")
 	r.makeDurable()
@@ -256,8 +261,8 @@ func (w *work) settle(op *operation) error {
 	return w.markAccepted(op)
 }
 
-// markAccepted notes on the upper entries, and on the directories that hold
-// them, up to when the host's state is the sandbox's own.
+// markAccepted notes on the directories of the upper, and on its files of which
+// no record of a base says it, up to when the host's state is the sandbox's own.
 func (w *work) markAccepted(op *operation) error {
 	dirs := map[string]int64{}
 	w.upper.hold(true)
@@ -273,7 +278,9 @@ func (w *work) markAccepted(op *operation) error {
 				continue
 			}
 			path := string(steps[i].Path)
-			w.noteBase(path, found[i], steps[i].After)
+			if w.env.Base != "" {
+				w.noteBase(path, found[i], steps[i].After)
+			}
 			// All the way up: whichever directory the sandbox deletes later, the
 			// one above it still knows.
 			for dir, more := parent(path), true; more; dir = parent(dir) {
@@ -290,6 +297,17 @@ func (w *work) markAccepted(op *operation) error {
 		// The whole span: when the sandbox deletes a directory that was taken,
 		// only its parent's mark is left to say what wrote the files below.
 		if err := w.upper.acceptedSince(dir, min(op.Time.UnixNano(), ctime), ctime); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// markFiles is for the files that could not be recorded.
+func (w *work) markFiles() error {
+	for i := range w.rebased {
+		b := &w.rebased[i]
+		if err := w.upper.accepted(b.path, b.host.CtimeNs); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"slices"
 	"strings"
 
 	"sandbox/engine/base"
@@ -52,15 +53,17 @@ func nobodyKnows(path string) base.Record {
 // is rejected whole has the host's version, and of blocks the rest stays.
 func (w *work) noteRejected(items []*item) {
 	for _, it := range items {
-		c := &it.change
+		c := it.change
 		if (c.Base == changes.BaseKnown || w.unknown[c.Path]) && c.From == "" && it.trouble == "" && it.host.Exists() {
 			w.noteBase(it.path(), it.host, it.hostPrint)
 		}
 	}
 }
 
-// keepBases writes to the log what was known before.
+// keepBases writes to the log what was known before. Of most paths that is
+// nothing, and they come many to a line.
 func (w *work) keepBases(op *operation) error {
+	var fresh []pathText
 	for i := range w.rebased {
 		path := w.rebased[i].path
 		k := keptBase{Path: pathText(path)}
@@ -68,33 +71,43 @@ func (w *work) keepBases(op *operation) error {
 			k.Kept = r.Keep()
 		} else if w.rebased[i].unknown {
 			k.Kept = nobodyKnows(path).Keep()
+		} else {
+			fresh = append(fresh, k.Path)
+			continue
 		}
 		if err := op.Add(line{Base: &k}); err != nil {
+			return err
+		}
+	}
+	for some := range slices.Chunk(fresh, manyFresh) {
+		if err := op.Add(line{Fresh: some}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// putBases writes down the new bases. The operation is done: where this does
-// not work, a later comparison has an older base, and finds a conflict rather
-// than none.
-func (w *work) putBases() {
+// manyFresh is how many paths without a base one line of the log names.
+const manyFresh = 512
+
+// putBases writes down the new bases. What is on disk before the operation is
+// done is taken back with it.
+func (w *work) putBases() error {
 	if w.env.Base == "" || len(w.rebased) == 0 {
-		return
+		return nil
 	}
 	out, err := base.NewWriter(w.env.Base)
 	if err != nil {
-		return
+		return err
 	}
 	defer out.Close()
 	for i := range w.rebased {
 		r, content := w.record(&w.rebased[i])
-		if out.Put(r, content) != nil {
-			return
+		if err := out.Put(r, content); err != nil {
+			return err
 		}
 	}
-	_ = out.Flush()
+	return out.Flush()
 }
 
 func (w *work) record(b *rebase) (base.Record, []byte) {

@@ -18,7 +18,7 @@ import (
 func mergeable(items []*item) []*item {
 	var out []*item
 	for _, it := range items {
-		c := &it.change
+		c := it.change
 		if c.Base == changes.BaseKnown && c.Kind == changes.Modified && !c.Conflict && it.hunks == nil && it.trouble == "" &&
 			it.host.Type == entry.File && it.box.Type == entry.File && it.hostPrint != it.boxPrint {
 			out = append(out, it)
@@ -40,7 +40,7 @@ func (w *work) mergeIn(ctx context.Context, items []*item, sel []Selection) (*op
 		if err != nil {
 			return nil, nil, explain("accept", it.path(), err)
 		}
-		old, ok := w.baseOf(&it.change, it.path(), host)
+		old, ok := w.baseOf(it.change, it.path(), host)
 		if !ok {
 			return nil, nil, stale(it.path(), "its base")
 		}

@@ -19,7 +19,7 @@ import (
 
 // item is one selection with all that a plan must know about it.
 type item struct {
-	change changes.Change
+	change *changes.Change // that of the selection; not written to
 	hunks  []string
 
 	// hostAt is where the host has it: Path, or From for a rename and below
@@ -104,9 +104,11 @@ func (w *work) gather(ctx context.Context, sel []Selection, dir way) ([]*item, e
 		if err := ctx.Err(); err != nil {
 			return nil, fault.Wrap(fault.Failed, "prepare", sel[i].Change.Path, err)
 		}
-		it := &item{change: sel[i].Change, hunks: sel[i].Hunks, loose: sel[i].Sandbox == "" && !sel[i].fixed()}
+		it := &item{change: &sel[i].Change, hunks: sel[i].Hunks, loose: sel[i].Sandbox == "" && !sel[i].fixed()}
 		if it.change.Conflict {
-			settle(notes, &it.change)
+			settled := sel[i].Change
+			settle(notes, &settled)
+			it.change = &settled
 		}
 		it.place(moves, dir)
 		if err := w.facts(it, &sel[i], moves, whole, dir); err != nil {
@@ -201,7 +203,7 @@ func goingDirs(sel []Selection) map[string]bool {
 // place says where the host has the item. Below a renamed directory that is
 // not accepted with it, the host's side is what stands at Path itself.
 func (it *item) place(moves []changes.Change, dir way) {
-	c := &it.change
+	c := it.change
 	it.hostAt = c.Path
 	if c.From == "" {
 		return
@@ -222,7 +224,7 @@ func (it *item) place(moves []changes.Change, dir way) {
 }
 
 func (w *work) facts(it *item, s *Selection, moves []changes.Change, whole map[string]bool, dir way) error {
-	c := &it.change
+	c := it.change
 	it.lazy = it.plain(s, dir)
 	hash := !it.lazy && (dir == rejecting || s.Host != "" || len(it.hunks) > 0 || c.From != "" || !whole[parent(c.Path)])
 	vacated := false // a renamed directory leaves this place
@@ -290,7 +292,7 @@ func (it *item) plain(s *Selection, dir way) bool {
 	if it.change.Base == changes.BaseKnown {
 		return false // three versions are compared
 	}
-	c := &it.change
+	c := it.change
 	if dir == rejecting || s.fixed() || s.Host != "" || s.Sandbox != "" || it.hunks != nil || c.Conflict || c.From != "" {
 		return false
 	}
@@ -343,7 +345,7 @@ func (w *work) hostSide(it *item, path string, hash bool) (entry.Entry, entry.Pr
 			return e, "", view.Meta{}, w.unreadable(it, path, err)
 		}
 	}
-	meta, err := at.Meta()
+	meta, err := at.MetaOf(e)
 	if err != nil {
 		return e, "", view.Meta{}, w.unreadable(it, path, err)
 	}
@@ -363,7 +365,7 @@ func (w *work) unreadable(it *item, path string, err error) error {
 
 // boxSide looks at what the sandbox has.
 func (w *work) boxSide(it *item) error {
-	c := &it.change
+	c := it.change
 	where, e, err := w.upper.look(c.Path)
 	if err != nil {
 		return w.unreadable(it, c.Path, err)
@@ -386,7 +388,7 @@ func (w *work) boxSide(it *item) error {
 		} else if it.boxPrint, err = at.Print(); err != nil {
 			return w.unreadable(it, c.Path, err)
 		}
-		if it.boxMeta, err = at.Meta(); err != nil {
+		if it.boxMeta, err = at.MetaOf(e); err != nil {
 			return w.unreadable(it, c.Path, err)
 		}
 	}
@@ -407,7 +409,7 @@ func (w *work) choose(it *item, dir way) error {
 	if err != nil {
 		return w.unreadable(it, it.path(), err)
 	}
-	three, known := w.baseOf(&it.change, it.path(), host)
+	three, known := w.baseOf(it.change, it.path(), host)
 	all := diff.Compare(it.path(), host, box)
 	if known {
 		all = diff.CompareBase(it.path(), host, box, three)

@@ -46,6 +46,8 @@ type line struct {
 	Left *pathText `json:"left,omitempty"` // could not be taken back
 	With string    `json:"with,omitempty"`
 	Base *keptBase `json:"base,omitempty"`
+	// Fresh are paths that had no base before.
+	Fresh []pathText `json:"fresh,omitempty"`
 }
 
 // keptBase is what was known about the base of a path before an operation.
@@ -174,6 +176,10 @@ func (op *operation) take(text []byte) error {
 		op.with = l.With
 	case l.Base != nil:
 		op.bases = append(op.bases, *l.Base)
+	case l.Fresh != nil:
+		for _, path := range l.Fresh {
+			op.bases = append(op.bases, keptBase{Path: path})
+		}
 	case l.Left != nil:
 	default:
 		return errLine

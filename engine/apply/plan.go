@@ -156,7 +156,7 @@ func (a *acceptor) possible(items []*item) []*item {
 	var can []*item
 	left := map[string]bool{} // directories of the host that are not replaced
 	for _, it := range items {
-		c := &it.change
+		c := it.change
 		before := len(can)
 		knot, tangled := a.world.tangled[it]
 		switch {
@@ -481,7 +481,7 @@ func (a *acceptor) create(it *item) {
 		a.createPart(it)
 		return
 	}
-	path, c := it.path(), &it.change
+	path, c := it.path(), it.change
 	host, hostPrint := it.host, it.hostPrint
 	if c.Kind == changes.Renamed {
 		host, hostPrint = it.here, it.herePrint

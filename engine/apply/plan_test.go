@@ -16,7 +16,7 @@ func dirEntry() entry.Entry  { return entry.Entry{Type: entry.Dir, Mode: 0o755} 
 func fileEntry() entry.Entry { return entry.Entry{Type: entry.File, Mode: 0o644, Size: 1} }
 
 func added(path string, e entry.Entry) *item {
-	it := &item{change: changes.Change{Path: path, Kind: changes.Added}, hostAt: path, box: e, boxPrint: newFile, hostPrint: entry.PrintNone}
+	it := &item{change: &changes.Change{Path: path, Kind: changes.Added}, hostAt: path, box: e, boxPrint: newFile, hostPrint: entry.PrintNone}
 	it.host.Type, it.here.Type = entry.None, entry.None
 	if e.Type == entry.Dir {
 		it.boxPrint = "dir"
@@ -27,13 +27,13 @@ func added(path string, e entry.Entry) *item {
 
 func modified(path string) *item {
 	return &item{
-		change: changes.Change{Path: path, Kind: changes.Modified}, hostAt: path,
+		change: &changes.Change{Path: path, Kind: changes.Modified}, hostAt: path,
 		host: fileEntry(), box: fileEntry(), hostPrint: oldFile, boxPrint: newFile,
 	}
 }
 
 func deleted(path string, e entry.Entry) *item {
-	it := &item{change: changes.Change{Path: path, Kind: changes.Deleted}, hostAt: path, host: e, hostPrint: oldFile, boxPrint: entry.PrintNone}
+	it := &item{change: &changes.Change{Path: path, Kind: changes.Deleted}, hostAt: path, host: e, hostPrint: oldFile, boxPrint: entry.PrintNone}
 	it.box.Type = entry.None
 	if e.Type == entry.Dir {
 		it.hostPrint = "dir"
@@ -43,7 +43,7 @@ func deleted(path string, e entry.Entry) *item {
 
 func renamed(from, to string) *item {
 	it := &item{
-		change: changes.Change{Path: to, From: from, Kind: changes.Renamed, Redirect: true}, hostAt: from,
+		change: &changes.Change{Path: to, From: from, Kind: changes.Renamed, Redirect: true}, hostAt: from,
 		host: dirEntry(), box: dirEntry(), hostPrint: "dir", boxPrint: "dir",
 	}
 	it.here.Type = entry.None
@@ -51,7 +51,7 @@ func renamed(from, to string) *item {
 }
 
 func typeChanged(path string, host, box entry.Entry) *item {
-	it := &item{change: changes.Change{Path: path, Kind: changes.TypeChanged}, hostAt: path, host: host, box: box, hostPrint: oldFile, boxPrint: newFile}
+	it := &item{change: &changes.Change{Path: path, Kind: changes.TypeChanged}, hostAt: path, host: host, box: box, hostPrint: oldFile, boxPrint: newFile}
 	if host.Type == entry.Dir {
 		it.hostPrint = "dir"
 	}

@@ -70,7 +70,7 @@ func Reject(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 	if err := r.doAll(ctx); err != nil {
 		return Result{}, w.failInView(r, err)
 	}
-	w.putBases()
+	_ = w.putBases()
 	journal.Trim(env.Journal)
 	result := p.result()
 	result.ID = op.ID

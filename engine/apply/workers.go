@@ -119,6 +119,13 @@ func (r *treeRun) together(ctx context.Context, from, to int) error {
 // manySteps is how many steps are marked at once.
 const manySteps = 4096
 
+// recorded says that the base of what a step made is going to be written down
+// with its print: then nobody asks the upper entry for a mark.
+func (w *work) recorded(s *step, host entry.Entry) bool {
+	path := string(s.Path)
+	return w.env.Base != "" && host.Type == entry.File && s.After != "" && !w.unknown[path] && w.sides[path] == nil
+}
+
 // markSteps notes on the upper entries of steps up to when the host's state is
 // the sandbox's own, and gives what the host has at each.
 func (w *work) markSteps(steps []step) ([]entry.Entry, error) {
@@ -136,6 +143,9 @@ func (w *work) markSteps(steps []step) ([]entry.Entry, error) {
 					continue
 				}
 				found[i] = e
+				if w.recorded(&steps[i], e) {
+					continue
+				}
 				errs[n] = w.upper.accepted(path, e.CtimeNs)
 			}
 		})

@@ -20,6 +20,11 @@ func (a At) Meta() (view.Meta, error) {
 	if err != nil {
 		return view.Meta{}, err
 	}
+	return a.MetaOf(e)
+}
+
+// MetaOf is Meta of an entry that was looked at already.
+func (a At) MetaOf(e entry.Entry) (view.Meta, error) {
 	m := view.Meta{Mode: e.Mode, UID: e.UID, GID: e.GID, MtimeNs: e.MtimeNs}
 	if e.Type == entry.Symlink || e.Type == entry.None {
 		return m, nil
