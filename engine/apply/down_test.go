@@ -205,3 +205,18 @@ func TestRejectDownKilledAnywhere(t *testing.T) {
 		})
 	})
 }
+
+// A directory in which all is rejected is not taken out of one that the user may
+// not write, as the upper's /home is: what lies in it goes one by one.
+func TestRejectDownInADirectoryOfSomebodyElse(t *testing.T) {
+	story(t, "mkdir -p home/me; echo 1 > home/me/f", func(t *testing.T, r *rig) {
+		r.Sh(t, "echo 2 > home/me/f; echo n > home/me/n; mkdir home/me/d; echo x > home/me/d/x")
+		sel := r.scan(t)
+		shut := r.Storage + "/upper/home"
+		must(t, os.Chmod(shut, 0o555))                  //nolint:gosec // what an overlay makes of it
+		t.Cleanup(func() { _ = os.Chmod(shut, 0o755) }) //nolint:gosec // so that it can be removed
+		r.stopped(t, func() { _, err := r.reject(sel); must(t, err) })
+		must(t, os.Chmod(shut, 0o755)) //nolint:gosec // as the host's
+		equal(t, "the rows", r.rows(t), "")
+	})
+}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"maps"
 
+	"golang.org/x/sys/unix"
+
 	"sandbox/engine/changes"
 	"sandbox/engine/entry"
 	"sandbox/engine/fault"
@@ -190,6 +192,12 @@ func (t *taker) inside(dir rootfs.At, path string, hidden map[string]bool) (foun
 	return all, nil
 }
 
+// movable says whether an entry can be renamed out of its directory. What stands
+// in an upper for a directory of somebody else, such as /home, is not writable.
+func movable(at rootfs.At) bool {
+	return unix.Faccessat(at.Dir, ".", unix.W_OK|unix.X_OK, 0) == nil
+}
+
 // take is the step that takes one entry away.
 func (t *taker) take(path string, e entry.Entry) found {
 	delete(t.unseen, path)
@@ -331,7 +339,7 @@ func (t *taker) directory(at rootfs.At, path string, e entry.Entry, hidden map[s
 	}
 	// What has no row is equal to the host's, but for what the start of a sandbox makes.
 	plain := host.Type == entry.Dir && host.Mode == e.Mode && host.UID == e.UID && host.GID == e.GID
-	whole := in.whole && (s != nil || plain)
+	whole := in.whole && (s != nil || plain && movable(at))
 	switch {
 	case covers && !whole:
 		if s != nil || len(in.steps) > 0 || t.anyBelow(path) {
