@@ -304,11 +304,17 @@ func (w *work) putBack(kept rootfs.At, path string) (bool, error) {
 	}
 	defer at.Close()
 	err = kept.Transfer(at)
+	if errors.Is(err, unix.EACCES) {
+		err = w.intoShut(parent(path), func() error { return kept.Transfer(at) })
+	}
 	if !errors.Is(err, unix.EEXIST) {
 		return err == nil, err
 	}
 	e, err := at.Stat()
 	if err != nil || k.Type != entry.Dir || e.Type != entry.Dir || !w.joins(path, kept, at) {
+		return false, err
+	}
+	if err := kept.Chmod(k.Mode | 0o700); err != nil { // it is emptied, and goes
 		return false, err
 	}
 	names, err := kept.Names()
@@ -333,6 +339,23 @@ func (w *work) putBack(kept rootfs.At, path string) (bool, error) {
 		return false, nil
 	}
 	return true, kept.Rmdir()
+}
+
+// intoShut opens a directory for its owner while something comes into it.
+func (w *work) intoShut(dir string, do func() error) error {
+	at, err := w.upper.at(dir)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	e, err := at.Stat()
+	if err == nil {
+		err = at.Chmod(e.Mode | 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(), at.Chmod(e.Mode))
 }
 
 // dirsAbove makes the directories above a path again that the upper let go

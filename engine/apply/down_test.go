@@ -220,3 +220,20 @@ func TestRejectDownInADirectoryOfSomebodyElse(t *testing.T) {
 		equal(t, "the rows", r.rows(t), "")
 	})
 }
+
+// A directory that its owner may not write, as /home is in a sandbox of an
+// ordinary user, stays, and what is in the directories below it goes.
+func TestRejectDownBelowShutDirectory(t *testing.T) {
+	story(t, "mkdir -p home/me/p home/other; echo 1 > home/me/p/f; chmod 555 home", func(t *testing.T, r *rig) {
+		t.Cleanup(func() { _ = os.Chmod(r.H("home"), 0o700) }) //nolint:gosec // so that it can be removed
+		r.Sh(t, "echo 2 > home/me/p/f; echo 3 > home/me/p/g; rm home/me/p/f; mkdir home/me/d; echo 4 > home/me/d/f; echo 5 > home/other/f")
+		host, seen, rows := full(t, r.Host), full(t, r.M("")), r.rows(t)
+		r.stopped(t, func() { _, err := r.reject(r.scan(t)); must(t, err) })
+		equal(t, "the sandbox after the reject", full(t, r.M("")), host)
+		r.Sh(t, "echo 6 > home/me/p/h")
+		r.stopped(t, func() { _, err := r.undo(); must(t, err) })
+		r.Sh(t, "rm home/me/p/h")
+		equal(t, "the sandbox after the undo", full(t, r.M("")), seen)
+		equal(t, "the rows", r.rows(t), rows)
+	})
+}

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
-
-	"golang.org/x/sys/unix"
+	"os"
 
 	"sandbox/engine/changes"
 	"sandbox/engine/entry"
@@ -135,14 +134,20 @@ func (t *taker) layer(l changes.Layer) ([]step, error) {
 	if t.w.upper.attr(up, "opaque") != "" {
 		return nil, errOnlyInView
 	}
-	found, err := t.inside(up, l.Host, nil)
-	return found.steps, err
+	all, err := t.inside(up, l.Host, nil)
+	if err == nil && all.stuck {
+		err = errOnlyInView
+	}
+	return all.steps, err
 }
 
 // found is what a directory holds of what was chosen.
 type found struct {
 	steps []step
 	whole bool // and it holds nothing else
+	stuck bool // a step takes something out of a directory that its owner may not write
+	// apart is what there is of a directory that may also go in parts.
+	apart *found
 }
 
 // inside looks at all that is in a directory of the upper. hidden collects the
@@ -161,6 +166,10 @@ func (t *taker) inside(dir rootfs.At, path string, hidden map[string]bool) (foun
 		return all, errOnlyInView
 	}
 	defer in.Close()
+	shut, err := isShut(dir)
+	if err != nil {
+		return all, errOnlyInView
+	}
 	for _, name := range names {
 		p := join(path, name)
 		if t.stops[p] || entry.IsRenameTemp(name) || rootfs.IsTemp(name) {
@@ -186,16 +195,26 @@ func (t *taker) inside(dir rootfs.At, path string, hidden map[string]bool) (foun
 		if err != nil {
 			return all, err
 		}
-		all.steps = append(all.steps, one.steps...)
 		all.whole = all.whole && one.whole
+		switch {
+		case !shut || !one.whole || len(one.steps) == 0:
+		case one.apart != nil:
+			one = *one.apart
+		default:
+			one.stuck = true
+		}
+		all.steps = append(all.steps, one.steps...)
+		all.stuck = all.stuck || one.stuck
 	}
 	return all, nil
 }
 
-// movable says whether an entry can be renamed out of its directory. What stands
-// in an upper for a directory of somebody else, such as /home, is not writable.
-func movable(at rootfs.At) bool {
-	return unix.Faccessat(at.Dir, ".", unix.W_OK|unix.X_OK, 0) == nil
+// isShut says that only the view can take something out of a directory: the
+// sandbox's first process has more rights than its user.
+func isShut(dir rootfs.At) (bool, error) {
+	const enter = 0o300
+	e, err := dir.Stat()
+	return os.Geteuid() != 0 && e.Mode&enter != enter, err
 }
 
 // take is the step that takes one entry away.
@@ -339,7 +358,7 @@ func (t *taker) directory(at rootfs.At, path string, e entry.Entry, hidden map[s
 	}
 	// What has no row is equal to the host's, but for what the start of a sandbox makes.
 	plain := host.Type == entry.Dir && host.Mode == e.Mode && host.UID == e.UID && host.GID == e.GID
-	whole := in.whole && (s != nil || plain && movable(at))
+	whole := in.whole && (s != nil || plain)
 	switch {
 	case covers && !whole:
 		if s != nil || len(in.steps) > 0 || t.anyBelow(path) {
@@ -356,14 +375,18 @@ func (t *taker) directory(at rootfs.At, path string, e entry.Entry, hidden map[s
 	case s != nil && !whole:
 		return found{}, errOnlyInView
 	case !whole:
-		return found{steps: in.steps}, nil
+		return found{steps: in.steps, stuck: in.stuck}, nil
 	case s == nil && len(in.steps) == 0: // nothing of it was chosen
 		return found{whole: true}, nil
 	}
 	if covers && s == nil && len(in.steps) == 0 && !t.anyBelow(path) {
 		return found{}, nil
 	}
-	return t.take(path, e), nil
+	taken := t.take(path, e)
+	if s == nil && !covers {
+		taken.apart = &found{steps: in.steps, stuck: in.stuck}
+	}
+	return taken, nil
 }
 
 // anyBelow says whether something was chosen below a path.

@@ -53,6 +53,7 @@ func (b *bench) review() error {
 		return err
 	}
 	find := &row{name: "`find` over the sandbox's upper layer", argv: append([]string{"find", "-P"}, append(uppers, "-size", "+1000000")...)}
+	printf := &row{name: "`find -printf` of the upper layer", argv: append([]string{"find", "-P"}, append(uppers, "-printf", "%p %s %m %T@\n")...)}
 	diffrq := &row{name: "`diff -rq` of both trees", argv: []string{"diff", "-rq", pristine, wanted}, exits: differ}
 	diffru := &row{name: "`diff -ruN` of both trees", argv: []string{"diff", "-ruN", pristine, wanted}, exits: differ}
 	copied := filepath.Join(b.work, "copy")
@@ -90,7 +91,7 @@ func (b *bench) review() error {
 	block.after = undo
 
 	rows := []*row{
-		find, diffrq, diffru, cp,
+		find, printf, diffrq, diffru, cp,
 		{name: "`sandbox status`", argv: b.command(reviewed, "status"), dir: project},
 		{name: "`sandbox status --json`", argv: b.command(reviewed, "--json", "status"), dir: project},
 		{name: "`sandbox diff` of everything", argv: b.command(reviewed, "diff"), dir: project},
@@ -102,7 +103,7 @@ func (b *bench) review() error {
 	if err := b.measure(b.reviews, rows); err != nil {
 		return err
 	}
-	// These two change both sides, so each run has its own sandbox.
+	// These change a side, so each run has its own sandbox.
 	last := []*row{
 		{name: "`sandbox accept` of everything", argv: b.command(reviewed, "accept"), dir: project, before: refresh, after: func([]byte) error {
 			if out, err := exec.Command("diff", "-r", project, wanted).CombinedOutput(); err != nil {
@@ -117,10 +118,36 @@ func (b *bench) review() error {
 			return nil
 		}},
 	}
+	untouched := last[1].after
+	halted := func() error {
+		if err := refresh(); err != nil {
+			return err
+		}
+		return b.do(b.command(reviewed, "stop")...)
+	}
+	spare := filepath.Join(b.work, "spare")
+	rm := &row{name: "`rm -rf` of a copy of the upper layer", argv: []string{"rm", "-rf", spare}, before: func() error {
+		if err := halted(); err != nil {
+			return err
+		}
+		if err := os.Mkdir(spare, 0o700); err != nil {
+			return err
+		}
+		if err := b.do(append(append([]string{"cp", "-a"}, uppers...), spare)...); err != nil {
+			return err
+		}
+		return b.do("chmod", "-R", "u+rwX", spare) // as others' directories are in it, that cannot be written
+	}}
+	last = append(last, rm,
+		&row{name: "`sandbox reject` of everything, stopped", argv: b.command(reviewed, "reject"), dir: project, before: halted, after: untouched},
+		&row{name: "`sandbox delete`", argv: b.command(reviewed, "delete", "-y"), dir: project, before: halted, after: func([]byte) error {
+			return work(b.command(reviewed), project) // the other rows want one
+		}},
+	)
 	if err := b.measure(b.reviews, last); err != nil {
 		return err
 	}
-	table(append(rows, last...), find, diffrq, cp)
+	table(append(rows, last...), find, diffrq, cp, rm)
 	return b.remove(reviewed)
 }
 
