@@ -29,9 +29,9 @@ packages() {
 }
 
 # The race detector is linked in C; the tests hand patches to git and patch, and
-# make an ordinary user.
+# make an ordinary user; programs in Python and attr do what a shell cannot.
 need_test() {
-  packages gcc=gcc git=git patch=patch useradd=passwd bwrap=bubblewrap
+  packages gcc=gcc git=git patch=patch useradd=passwd bwrap=bubblewrap python3=python3 setfattr=attr
   [[ -e /usr/include/stdlib.h ]] || {
     ((EUID == 0)) || die "as root: apt-get install libc6-dev"
     apt-get -qq update

@@ -52,7 +52,7 @@ echo a > swap1/a; echo b > swap2/b; echo c > swap1/same; echo d > swap2/same
 echo 1 > gone/1; echo 2 > gone/deep/2; echo 3 > gone/deep/er/3; mkfifo gone/pipe; ln -s nowhere gone/link
 ln -s target link; echo m > mode; chmod 640 mode; touch -d 2002-03-04 mode
 echo r > ro/f; echo file > todir; echo in > tofile/in; mkfifo pipe; echo late > keep/late
-chmod 550 ro; setfattr -n user.old -v host d/sub/f 2>/dev/null || :`
+chmod 550 ro; setfattr -n user.old -v host d/sub/f`
 
 const everyChange = `
 echo two > d/f; chmod 755 d/sub/f; echo more >> d/sub/f; rm d/old
