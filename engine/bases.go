@@ -21,15 +21,20 @@ func (b *box) bases() {
 	if b.tree.Base != nil {
 		return
 	}
+	b.barrier()
 	dir := b.dir.Path(base.Dir)
-	if store.Held(b.dir.Path(launch.KeeperLock)) {
-		base.Barrier(dir, barrierTime)
-	}
 	set, err := base.Load(dir)
 	if err != nil {
 		set = &base.Set{} // the times of the files must do
 	}
 	b.tree.Base = set
+}
+
+// barrier waits for the keeper, when there is one.
+func (b *box) barrier() {
+	if store.Held(b.dir.Path(launch.KeeperLock)) {
+		base.Barrier(b.dir.Path(base.Dir), barrierTime)
+	}
 }
 
 // refine takes the conflict off every change of which the three versions merge.

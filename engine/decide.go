@@ -57,7 +57,13 @@ func (e *Engine) decide(ctx context.Context, what, name string, o DecideOptions,
 		if len(selected) == 0 {
 			return left, nil
 		}
-		r, err := do(ctx, env, selected, apply.Options{Special: o.Special, SkipConflicts: o.SkipConflicts, Before: o.Before})
+		opts := apply.Options{Special: o.Special, SkipConflicts: o.SkipConflicts, Before: o.Before}
+		if what == "reject" {
+			if opts.Contested, err = b.contested(ctx, selected); err != nil {
+				return apply.Result{}, err
+			}
+		}
+		r, err := do(ctx, env, selected, opts)
 		r.Skipped = append(left.Skipped, r.Skipped...)
 		r.Ignored, r.WhyIgnored = left.Ignored, left.WhyIgnored
 		return r, err
@@ -90,7 +96,7 @@ func (e *Engine) operate(ctx context.Context, what, name string, do func(*box, a
 		}
 	}()
 	b.bases()
-	r, err = do(b, apply.Env{Tree: b.tree, Journal: b.journal(), Base: b.dir.Path(base.Dir), View: s.open, Hold: b.holdDown, Running: running})
+	r, err = do(b, apply.Env{Tree: b.tree, Journal: b.journal(), Base: b.dir.Path(base.Dir), Barrier: b.barrier, View: s.open, Hold: b.holdDown, Running: running})
 	if running && len(r.Done) > 0 {
 		// What programs inside looked up before is forgotten. The operation is
 		// done; a sandbox that just ended needs nothing.

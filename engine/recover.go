@@ -42,7 +42,7 @@ func (e *Engine) recover(ctx context.Context, b *box) error {
 	}
 	s := e.session(b.dir.Name)
 	notes, err := apply.Recover(ctx, apply.Env{
-		Tree: b.tree, Journal: b.journal(), Base: b.dir.Path(base.Dir), View: s.open, Hold: b.holdDown, Running: e.running(b.dir.Name),
+		Tree: b.tree, Journal: b.journal(), Base: b.dir.Path(base.Dir), Barrier: b.barrier, View: s.open, Hold: b.holdDown, Running: e.running(b.dir.Name),
 	})
 	for _, note := range notes {
 		e.notice(note)

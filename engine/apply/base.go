@@ -32,6 +32,8 @@ type rebase struct {
 	now  entry.Print // the print of what the host has now, "" when not known
 	// unknown says that what the sides went apart from is not known.
 	unknown bool
+	// contested says that both sides had changed the path before the operation.
+	contested bool
 }
 
 // noteBase collects the base of a path whose host entry an operation wrote.
@@ -51,12 +53,58 @@ func nobodyKnows(path string) base.Record {
 
 // noteRejected collects the bases of files that both sides had changed: what
 // is rejected whole has the host's version, and of blocks the rest stays.
-func (w *work) noteRejected(items []*item) {
+//
+// A reject, and its undo, make the sandbox's entries anew, so their times say no
+// more which side was first. So what was contested before is noted for the undo,
+// and what stays contested beside (opt) for whoever looks next.
+func (w *work) noteRejected(items []*item, opt Options) {
 	for _, it := range items {
 		c := it.change
-		if (c.Base == changes.BaseKnown || w.unknown[c.Path]) && c.From == "" && it.trouble == "" && it.host.Exists() {
+		if it.trouble != "" || !it.host.Exists() {
+			continue
+		}
+		switch {
+		case c.Conflict:
+			before := len(w.rebased)
+			w.noteBase(basePath(c), it.host, it.hostPrint)
+			for i := before; i < len(w.rebased); i++ {
+				w.rebased[i].contested = true
+			}
+		case (c.Base == changes.BaseKnown || w.unknown[c.Path]) && c.From == "":
 			w.noteBase(it.path(), it.host, it.hostPrint)
 		}
+	}
+	for _, path := range opt.Contested {
+		w.rebased = append(w.rebased, rebase{path: path, unknown: true})
+	}
+}
+
+// basePath is the path under which the base of a change is recorded.
+func basePath(c *changes.Change) string {
+	if c.From != "" {
+		return c.From
+	}
+	return c.Path
+}
+
+// kept is what an undo of a decision brings back: the record that was there, or,
+// of a contested path without one that says so, that nobody knows its base.
+func (w *work) kept(path string, contested bool) []byte {
+	r, ok := w.env.Tree.Base.Get(path)
+	switch {
+	case contested && (!ok || r.Print == ""):
+		return nobodyKnows(path).Keep()
+	case ok:
+		return r.Keep()
+	}
+	return nil
+}
+
+// keeperSaw waits for the keeper to have dealt with what the operation did to
+// the uppers: what it thinks of that must not come after what we know.
+func (w *work) keeperSaw() {
+	if w.env.Barrier != nil {
+		w.env.Barrier()
 	}
 }
 
@@ -66,12 +114,8 @@ func (w *work) keepBases(op *operation) error {
 	var fresh []pathText
 	for i := range w.rebased {
 		path := w.rebased[i].path
-		k := keptBase{Path: pathText(path)}
-		if r, ok := w.env.Tree.Base.Get(path); ok {
-			k.Kept = r.Keep()
-		} else if w.rebased[i].unknown {
-			k.Kept = nobodyKnows(path).Keep()
-		} else {
+		k := keptBase{pathText(path), w.kept(path, w.rebased[i].unknown || w.rebased[i].contested)}
+		if k.Kept == nil {
 			fresh = append(fresh, k.Path)
 			continue
 		}

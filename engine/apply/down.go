@@ -95,9 +95,9 @@ func (w *work) keptBeside() bool {
 
 func (w *work) takeAll(ctx context.Context, op *operation, sel []Selection) error {
 	for i := range sel {
-		path := sel[i].Change.Path
-		if r, ok := w.env.Tree.Base.Get(path); ok {
-			if err := op.Add(line{Base: &keptBase{pathText(path), r.Keep()}}); err != nil {
+		path := basePath(&sel[i].Change)
+		if kept := w.kept(path, sel[i].Change.Conflict); kept != nil {
+			if err := op.Add(line{Base: &keptBase{pathText(path), kept}}); err != nil {
 				return explain("reject", path, err)
 			}
 		}

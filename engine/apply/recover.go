@@ -101,7 +101,13 @@ func (w *work) fail(r *treeRun, cause error) error {
 
 // finishBack takes an operation back, wherever it is. It can be called again.
 func (w *work) finishBack(op *operation) (left []string, err error) {
-	w.restoreBases(op)
+	// Last, when the keeper has seen what came back.
+	defer func() {
+		if err == nil {
+			w.keeperSaw()
+			w.restoreBases(op)
+		}
+	}()
 	if op.Tree == inView {
 		return w.backInView(op)
 	}

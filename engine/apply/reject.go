@@ -66,11 +66,10 @@ func Reject(ctx context.Context, env Env, sel []Selection, opt Options) (Result,
 	crash("begun")
 	p.announce(opt)
 	r := &viewRun{w: w, op: op, v: v}
-	w.noteRejected(items)
+	w.noteRejected(items, opt)
 	if err := r.doAll(ctx); err != nil {
 		return Result{}, w.failInView(r, err)
 	}
-	_ = w.putBases()
 	journal.Trim(env.Journal)
 	result := p.result()
 	result.ID = op.ID
@@ -86,6 +85,10 @@ func (r *viewRun) doAll(ctx context.Context) error {
 		return err
 	}
 	if err := r.w.keepBases(r.op); err != nil {
+		return explain("reject", "", err)
+	}
+	r.w.keeperSaw()
+	if err := r.w.putBases(); err != nil {
 		return explain("reject", "", err)
 	}
 	err := r.op.SetState(journal.Done)

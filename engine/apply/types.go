@@ -31,6 +31,9 @@ type Selection struct {
 type Options struct {
 	Special       bool // also setuid, setgid, file capabilities, foreign owners, devices
 	SkipConflicts bool // take the rest
+	// Contested are the paths that both sides changed, and that a reject leaves
+	// as they are although it makes anew what stands above them.
+	Contested []string
 	// Before, when set, is called once before the first write, with what the
 	// operation does beyond what was chosen.
 	Before func(Preview)
@@ -71,6 +74,9 @@ type Preview struct {
 type Env struct {
 	Tree    changes.Tree
 	Journal string // absolute path of the journal directory
+	// Barrier waits until the sandbox's keeper has seen what was done so far;
+	// nil when there is none to wait for.
+	Barrier func()
 	Base    string // absolute path of the directory of bases; "" keeps none
 	// View gives the merged view, starting the sandbox when it is down.
 	View func() (view.View, error)
