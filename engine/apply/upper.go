@@ -19,6 +19,7 @@ type upper struct {
 	root *rootfs.Root // the sandbox's storage
 	// known is what was found out about directories, nil while that is not kept.
 	known map[string]inside
+	moved map[string]bool // whether a directory, or one above it, was renamed by the kernel
 }
 
 func openUpper(tree changes.Tree) (*upper, error) {
@@ -137,9 +138,9 @@ func (u *upper) step(above inside, dir string) (inside, error) {
 // ours changes the upper.
 func (u *upper) hold(on bool) {
 	u.root.Hold(on)
-	u.known = nil
+	u.known, u.moved = nil, nil
 	if on {
-		u.known = map[string]inside{}
+		u.known, u.moved = map[string]inside{}, map[string]bool{}
 	}
 }
 
@@ -161,18 +162,31 @@ func (u *upper) covers(path string) bool {
 
 // renamed says whether a directory above path was renamed by the kernel.
 func (u *upper) renamed(path string) bool {
-	for dir := parent(path); dir != "/"; dir = parent(dir) {
-		at, err := u.at(dir)
-		if err != nil {
-			continue
-		}
-		to := u.attr(at, "redirect")
-		at.Close()
-		if to != "" {
-			return true
-		}
+	if u.tree.Xattr == changes.UserXattr {
+		return false // a user namespace has no redirects
 	}
-	return false
+	return u.renamedDir(parent(path))
+}
+
+// renamedDir is renamed for a directory and those above it. While directories
+// are held, the answers are too.
+func (u *upper) renamedDir(dir string) bool {
+	if dir == "/" {
+		return false
+	}
+	if known, ok := u.moved[dir]; ok {
+		return known
+	}
+	answer := false
+	if at, err := u.at(dir); err == nil {
+		answer = u.attr(at, "redirect") != ""
+		at.Close()
+	}
+	answer = answer || u.renamedDir(parent(dir))
+	if u.moved != nil {
+		u.moved[dir] = answer
+	}
+	return answer
 }
 
 // at is the place of the upper entry of a path.
