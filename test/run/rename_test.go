@@ -83,7 +83,7 @@ func TestARenamedDirectoryIsTheSame(t *testing.T) {
 			hostShell(t, b.home, script)
 		}
 		defer hostShell(t, b.home, "chmod 755 old/sub")
-		list := `find . -printf '%P %y %m %n %U %G %s %T@ %l\n' | grep -v '^ ' | awk '{ if ($2 == "d") { $4 = ""; $7 = "" } print }' | sort; getfattr -Rd -m "^user" --absolute-names . | sed "s/^# file: //" | grep . | paste - - | sort`
+		list := `find . -printf '%P %y %m %n %U %G %s %T@ %l\n' | grep -v '^ ' | awk '{ if ($2 == "d") { $4 = ""; $7 = "" } print }' | sort; getfattr -h -Rd -m "^user" --absolute-names . | sed "s/^# file: //" | grep . | paste - - | sort`
 		want := hostShell(t, filepath.Join(b.home, "old"), list)
 		b.sh("mv old new 2>&1; test ! -e old; python3 -c 'import os; os.rename(\"new\", \"newer\")'")
 		if got := b.sh("cd newer; " + list); got != want {
